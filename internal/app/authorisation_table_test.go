@@ -44,6 +44,8 @@ var (
 	readBroadcasts = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{ingest, read, manage, admin}}
 	administration = rule{tenant: []godwit.Scope{admin}, environment: []godwit.Scope{admin}}
 	commands       = tenants(ingest, read, manage, admin, audit)
+	ofCommands     = rule{tenant: commands.tenant, environment: commands.tenant}
+	ofEvidence     = rule{tenant: []godwit.Scope{audit}, environment: []godwit.Scope{audit, admin}}
 )
 
 // rules has a line for every route of the server.
@@ -132,6 +134,10 @@ var rules = map[string]rule{
 	"PATCH /v1/environments/{id}":  administration,
 	"DELETE /v1/environments/{id}": administration,
 
+	"GET /v1/environments/{id}/signing-keys":               readTenants,
+	"POST /v1/environments/{id}/signing-keys":              writeTenants,
+	"POST /v1/environments/{id}/signing-keys/{key}/revoke": writeTenants,
+
 	"GET /v1/portal": readAll,
 
 	"GET /v1/usage":       readAll,
@@ -175,13 +181,13 @@ var rules = map[string]rule{
 	"POST /api/v1/webhooks/replay":                       tenants(manage),
 
 	"POST /ids/v1/commands":              commands,
-	"POST /ids/v1/commands/{id}/confirm": commands.with(`{"confirmation_token":"cft_x"}`),
-	"POST /ids/v1/commands/{id}/step-up": commands,
-	"GET /ids/v1/commands/{id}":          commands,
+	"POST /ids/v1/commands/{id}/confirm": ofCommands.with(`{"confirmation_token":"cft_x"}`),
+	"POST /ids/v1/commands/{id}/step-up": ofCommands,
+	"GET /ids/v1/commands/{id}":          ofCommands,
 	"GET /ids/v1/registry":               commands,
-	"GET /ids/v1/evidence":               tenants(audit),
-	"GET /ids/v1/evidence/export":        tenants(audit),
-	"GET /ids/v1/evidence/key":           commands,
+	"GET /ids/v1/evidence":               ofEvidence,
+	"GET /ids/v1/evidence/export":        ofEvidence,
+	"GET /ids/v1/evidence/key":           ofCommands,
 
 	"GET /in/{source}":  ownSecret,
 	"POST /in/{source}": ownSecret,

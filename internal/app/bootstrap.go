@@ -47,6 +47,8 @@ type elsewhere struct{}
 func (elsewhere) Changed(context.Context, godwit.EndpointID) error { return nil }
 func (elsewhere) CheckURL(string) error                            { return nil }
 
+func (elsewhere) KeysChanged(context.Context, godwit.EnvironmentID) error { return nil }
+
 func (elsewhere) Announce(context.Context, profile.Announcement) error { return nil }
 
 // AllTenants lists the tenants of all environments.

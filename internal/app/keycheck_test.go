@@ -227,6 +227,8 @@ func ringOf(t *testing.T) *keyring.Ring {
 // nowhere stands in for an engine that does not exist.
 type nowhere struct{}
 
-func (nowhere) Changed(context.Context, godwit.EndpointID) error     { return nil }
+func (nowhere) Changed(context.Context, godwit.EndpointID) error        { return nil }
+func (nowhere) KeysChanged(context.Context, godwit.EnvironmentID) error { return nil }
+
 func (nowhere) Announce(context.Context, profile.Announcement) error { return nil }
 func (nowhere) CheckURL(string) error                                { return nil }

@@ -99,6 +99,15 @@ func (k *Kind) usual(document, environment map[string]any) map[string]any {
 	if profile, _ := environment["endpoint_profile"].(string); profile != "" {
 		usual["profile"] = profile
 	}
+	profile := text(document, "profile")
+	if profile == "" {
+		profile = text(usual, "profile")
+	}
+	_, algorithm := document["algorithm"]
+	_, secret := document["secret"]
+	if signing := text(environment, "endpoint_signing"); signing != "" && profile == defaultProfile && !algorithm && !secret { // the profile whose endpoints may share keys
+		usual["signing"] = signing
+	}
 	if profile, given := document["profile"]; !given || profile == usual["profile"] {
 		usual["policy"] = environment["endpoint_policy"]
 	}

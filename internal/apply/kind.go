@@ -29,7 +29,7 @@ type Kind struct {
 
 // The kinds, in the order in which they are written.
 var (
-	environments = &Kind{noun: "environment", section: "environments", path: "environments", schema: "EnvironmentDocument", own: "uid", precision: map[string]precision{"endpoint_policy": settings, "theme": settings}}
+	environments = &Kind{noun: "environment", section: "environments", path: "environments", schema: "EnvironmentDocument", own: "uid", precision: map[string]precision{"endpoint_policy": settings, "theme": settings}, defaults: map[string]any{"endpoint_signing": ownSigning}}
 	eventTypes   = &Kind{
 		noun: "event type", section: "event_types", path: "event-types", schema: "EventTypeDraft", own: "name",
 		stays: []string{"schema", "compatibility"}, precision: map[string]precision{"schema": exact, "example": exact},
@@ -38,7 +38,7 @@ var (
 	endpoints = &Kind{
 		noun: "endpoint", section: "endpoints", path: "endpoints", schema: "NewEndpoint", own: "uid",
 		creation: []string{"algorithm", "secret", "paused"}, precision: map[string]precision{"policy": settings, "metadata": settings},
-		defaults: map[string]any{"method": "POST", "patterns": []any{"*"}, "profile": defaultProfile},
+		defaults: map[string]any{"method": "POST", "patterns": []any{"*"}, "profile": defaultProfile, "signing": ownSigning},
 	}
 	sources = &Kind{
 		noun: "source", section: "sources", path: "sources", schema: "SourceDraft", own: "name",
@@ -48,6 +48,9 @@ var (
 
 // defaultProfile is the profile of endpoints where neither they nor their environment name one.
 const defaultProfile = "eds"
+
+// ownSigning is the signer of endpoints where neither they nor their environment name one.
+const ownSigning = "own"
 
 // sealed are the members of endpoints that the API never shows. The server compares them when they are put.
 var sealed = []string{"headers", "auth"}

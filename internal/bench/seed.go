@@ -103,6 +103,8 @@ type noEngine struct{}
 
 func (noEngine) Changed(context.Context, godwit.EndpointID) error { return nil }
 
+func (noEngine) KeysChanged(context.Context, godwit.EnvironmentID) error { return nil }
+
 func (noEngine) Announce(context.Context, profile.Announcement) error { return nil }
 
 // anyURL lets the bench's own sink be a target.

@@ -127,6 +127,56 @@ func TestSecretRotatedOnOneNodeSignsOnItsOwner(t *testing.T) {
 	}
 }
 
+// A signing key of an environment that is rotated through one node signs the deliveries of every node, and a revoked one signs nothing more. The
+// rotation changes no endpoint.
+func TestEnvironmentKeyRotatedOnOneNodeSignsOnTheOthers(t *testing.T) {
+	all := nodes(t)
+	sink := apptest.NewSink(t)
+	const endpoints = 6 // of several owners
+	var path []string
+	for n := range endpoints {
+		path = append(path, fmt.Sprintf("/%d", n))
+		all[n%3].Endpoint(sink.URL(path[n]), apptest.Fields{"patterns": []string{"rotated"}, "signing": "environment"})
+	}
+	var first struct{ Items []struct{ ID string } }
+	all[0].Call(apptest.Call{Path: "/v1/environments/default/signing-keys"}).JSON(t, &first)
+	if len(first.Items) != 1 {
+		t.Fatalf("keys are %+v", first)
+	}
+	posted := 0
+	post := func(from *apptest.Server, key string) (signed bool) {
+		from.Publish("rotated", `{}`)
+		posted++
+		signed = true
+		for n := range endpoints {
+			seen := sink.WaitOn(path[n], posted)
+			signed = signed && signedWith(&seen[posted-1], key)
+		}
+		return signed
+	}
+	if !post(all[1], first.Items[0].ID) {
+		t.Fatal("the first key does not sign")
+	}
+	last := first.Items[0].ID
+	for n := range rounds(t, 3) {
+		var next struct{ ID string }
+		r := all[n%3].Call(apptest.Call{Method: http.MethodPost, Path: "/v1/environments/default/signing-keys", Body: `{"overlap_seconds":0}`})
+		if r.Status != http.StatusCreated {
+			t.Fatalf("rotate: %d %s", r.Status, r.Body)
+		}
+		r.JSON(t, &next)
+		for !post(all[(n+1)%3], next.ID) { // at most changes.Bound long, on a machine that has time for it
+		}
+		post(all[(n+2)%3], next.ID)
+		for i := range endpoints {
+			if seen := sink.WaitOn(path[i], posted); signedWith(&seen[posted-1], last) || !signedWith(&seen[posted-1], next.ID) {
+				t.Errorf("round %d: a later delivery has the signature %s", n, seen[posted-1].Header.Get("Signature-Input"))
+			}
+		}
+		last = next.ID
+	}
+}
+
 func signedWith(r *apptest.Request, secret string) bool {
 	return strings.Contains(r.Header.Get("Signature-Input"), `"`+secret+`"`)
 }

@@ -54,7 +54,9 @@ func another(t testing.TB, url string, now func() time.Time) *elsewhere {
 // noEngine is the engine of a process that delivers nothing.
 type noEngine struct{}
 
-func (noEngine) Changed(context.Context, godwit.EndpointID) error     { return nil }
+func (noEngine) Changed(context.Context, godwit.EndpointID) error        { return nil }
+func (noEngine) KeysChanged(context.Context, godwit.EnvironmentID) error { return nil }
+
 func (noEngine) Announce(context.Context, profile.Announcement) error { return nil }
 
 type anyURL struct{}

@@ -104,6 +104,32 @@ func Affected(a *client.CommandAffects) string {
 	return b.String()
 }
 
+// revokeKeyCommand revokes a signing key of an environment.
+type revokeKeyCommand struct {
+	itemArg      `embed:""`
+	Key          string `arg:"" help:"Id of the key, as \"godwit environments keys\" shows it."`
+	confirmFlags `embed:""`
+	Connection   `embed:""`
+}
+
+// Run revokes the key.
+func (c *revokeKeyCommand) Run(s *Session) error {
+	cl, id, err := c.open(s, environments, &c.Connection)
+	if err != nil {
+		return err
+	}
+	steps := &twoSteps{s: s, part: cl.Resource(environments.path).Of(id, "signing-keys", c.Key, "revoke"), method: http.MethodPost, yes: c.Yes}
+	text, err := steps.run(fmt.Sprintf("Revoke signing key %s of environment %s?", c.Key, id))
+	if err != nil {
+		return fmt.Errorf("revoke signing key: %w", err)
+	}
+	s.say("revoked %s", c.Key)
+	if c.JSON {
+		return s.printJSON(text)
+	}
+	return nil
+}
+
 // revokeSecretCommand revokes a signing secret.
 type revokeSecretCommand struct {
 	itemArg      `embed:""`

@@ -35,6 +35,7 @@ type endpointMembers struct {
 	Method      *string             `name:"method" help:"POST or PUT." placeholder:"METHOD"`
 	Policy      jsonText            `name:"policy" help:"Retries, rate and limits, as JSON or @FILE; docs/eds.md lists the members." placeholder:"JSON|@FILE"`
 	Auth        jsonText            `name:"auth" help:"Credential that deliveries carry, as @FILE with JSON: a command line is open to all users." placeholder:"@FILE"`
+	Signing     *string             `name:"signing" help:"Whose keys sign: own, or environment for those of the environment." placeholder:"own|environment"`
 	Metadata    jsonText            `name:"metadata" help:"Your own data about it, a JSON object." placeholder:"JSON|@FILE"`
 }
 
@@ -58,9 +59,9 @@ type pauseMembers struct {
 }
 
 type rotateMembers struct {
-	Overlap   config.Duration `name:"overlap" api:"overlap_seconds" help:"How long the former secret signs, too. Defaults to the server's." placeholder:"DURATION"`
-	Algorithm string          `name:"algorithm" help:"Of signatures: hmac-sha256 or ed25519." enum:",hmac-sha256,ed25519" default:"" placeholder:"NAME"`
-	Secret    secretFile      `name:"secret-file" api:"secret" help:"File with your own signing secret. Defaults to a new one." placeholder:"FILE" type:"path"`
+	Overlap   *config.Duration `name:"overlap" api:"overlap_seconds" help:"How long the former secret signs, too. Defaults to the server's." placeholder:"DURATION"`
+	Algorithm string           `name:"algorithm" help:"Of signatures: hmac-sha256 or ed25519." enum:",hmac-sha256,ed25519" default:"" placeholder:"NAME"`
+	Secret    secretFile       `name:"secret-file" api:"secret" help:"File with your own signing secret. Defaults to a new one." placeholder:"FILE" type:"path"`
 }
 
 var secretColumns = []column{

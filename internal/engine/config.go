@@ -21,6 +21,7 @@ type Store interface {
 	store.Signals
 	store.Upkeep
 	store.Allowances
+	EnvironmentKeys(ctx context.Context, id godwit.EnvironmentID) ([]godwit.Secret, error)
 	ListEnvironments(ctx context.Context, p store.Page) ([]godwit.Environment, error)
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)

@@ -64,7 +64,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.feed = follow.NewSharedFeed(cfg.Clock, e.signals.Tell, e.urlOf)
 	e.shards = shard.NewKeeper(shard.Config{Store: cfg.Store, Clock: cfg.Clock, Log: cfg.Log, Node: cfg.Node, TTL: cfg.LeaseTTL, Synced: cfg.Synced, Tell: e.signals.Leases, Recorder: cfg.Recorder})
 	e.maker = attempt.NewMaker(attempt.Config{
-		Sender: cfg.Sender, Ring: cfg.Ring, Clock: cfg.Clock, Log: cfg.Log, TimeScale: cfg.TimeScale, Draw: cfg.Draw,
+		Sender: cfg.Sender, Ring: cfg.Ring, Clock: cfg.Clock, Log: cfg.Log, TimeScale: cfg.TimeScale, Draw: cfg.Draw, Keys: cfg.Store.EnvironmentKeys,
 	})
 	e.reporter = &reporter{e: e}
 	e.lanes = dispatch.New(dispatch.Config{
@@ -88,6 +88,9 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.trials = &trials{lanes: finder{e.lanes, cfg.Changes}, tests: make(chan struct{}, maxTests), calls: make(chan struct{}, maxCalls)}
 	if err := e.shards.Prepare(ctx); err != nil {
 		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	if err := e.maker.KeysChanged(ctx, godwit.EnvironmentID{}); err != nil {
+		return nil, err
 	}
 	return e, e.lanes.Load(ctx)
 }
@@ -210,6 +213,15 @@ func (e *Engine) Changed(ctx context.Context, id godwit.EndpointID) error {
 		return e.lanes.Changed(ctx, id)
 	}
 	return e.cfg.Changes.CatchUp(ctx) // the change is among those that the engine is subscribed to
+}
+
+// KeysChanged tells the engine that this node has changed the signing keys of an environment. If they cannot be read now, nothing is signed
+// with them until they are.
+func (e *Engine) KeysChanged(ctx context.Context, id godwit.EnvironmentID) error {
+	if e.cfg.Changes.Version() == 0 {
+		return e.maker.KeysChanged(ctx, id)
+	}
+	return e.cfg.Changes.CatchUp(ctx)
 }
 
 // Subscriber returns the part of the engine that takes changes of any node.

@@ -21,6 +21,7 @@ type Endpoint struct {
 	Filter      Filter
 	Policy      PolicyOverrides
 	Metadata    Metadata
+	Signing     Signing
 	// Sealed holds custom header values and the credential, encrypted. SealedInfo describes its content without values.
 	Sealed     []byte
 	SealedInfo SealedInfo
@@ -33,6 +34,15 @@ type Endpoint struct {
 	UpdatedAt    time.Time
 	Version      int64 // grows by one with every change
 }
+
+// Signing says whose keys sign the deliveries to an endpoint.
+type Signing string
+
+// The signers. Signatures of a profile must name their key for the second: see profile.SharesKeys.
+const (
+	SigningOwn         Signing = ""            // its own secrets
+	SigningEnvironment Signing = "environment" // the keys of its tenant's environment
+)
 
 // Metadata holds the owner's own data about an endpoint: any JSON values, stored and returned unchanged. It has no effect.
 type Metadata map[string]json.RawMessage

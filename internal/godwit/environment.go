@@ -29,6 +29,8 @@ type EnvironmentSettings struct {
 	// Profile and Policy are those of new endpoints that name none. Empty: the server's defaults.
 	Profile string          `json:"profile,omitempty"`
 	Policy  PolicyOverrides `json:"policy,omitzero"`
+	// Signing is that of new endpoints that say nothing, where their profile allows it.
+	Signing Signing `json:"signing,omitempty"`
 	// MakeTenants lets a request that changes something create the tenant whose uid it names.
 	MakeTenants bool `json:"make_tenants,omitempty"`
 	// KeepEvents and KeepDeadLetters are how long ended events, with deliveries and attempts, and dead letters are kept, in seconds. 0: as long as
@@ -56,6 +58,9 @@ var DefaultEnvironment = EnvironmentID{6: 0x70, 8: 0x80}
 // HomeOf returns the id of an environment's home tenant.
 func HomeOf(id EnvironmentID) TenantID { return TenantID(id) }
 
+// KeysOf returns the endpoint id under which the signing keys of an environment are stored. No endpoint has it.
+func KeysOf(id EnvironmentID) EndpointID { return EndpointID(id) }
+
 // A Setting is a setting of a tenant that it may have from its environment.
 type Setting string
 
@@ -72,7 +77,7 @@ var LentSettings = []Setting{SettingIdempotencyKey, SettingValidation, SettingAl
 
 // Lend gives a tenant the settings that it has from its environment.
 func (s *EnvironmentSettings) Lend(t *Tenant) {
-	t.Test, t.EndpointProfile, t.EndpointPolicy, t.MakesOthers = !s.Live, s.Profile, s.Policy, s.MakeTenants
+	t.Test, t.EndpointProfile, t.EndpointPolicy, t.EndpointSigning, t.MakesOthers = !s.Live, s.Profile, s.Policy, s.Signing, s.MakeTenants
 	t.KeepEvents, t.KeepDeadLetters = s.KeepEvents, s.KeepDeadLetters
 	for _, name := range t.Inherits {
 		switch name {

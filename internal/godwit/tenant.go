@@ -17,6 +17,7 @@ type Tenant struct {
 	Test                  bool       // its environment is not live
 	EndpointProfile       string     // of new endpoints that name none; from its environment, empty: the server's default
 	EndpointPolicy        PolicyOverrides
+	EndpointSigning       Signing
 	MakesOthers           bool  // its environment lets requests create the tenants that they name
 	KeepEvents            int64 // see EnvironmentSettings
 	KeepDeadLetters       int64

@@ -18,9 +18,11 @@ import (
 // Endpoints manages endpoints.
 type Endpoints struct {
 	store    store.Endpoints
+	tenants  tenantFinder
 	rules    rules
 	sealer   sealer
 	secrets  *Secrets
+	keys     *SigningKeys
 	notifier *notifier
 	log      *slog.Logger
 	now      func() time.Time
@@ -34,22 +36,20 @@ type created struct {
 	issued   *IssuedSecret
 }
 
-// Create registers an endpoint with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7).
+// Create registers an endpoint with its first secret: no endpoint gets unsigned deliveries (EDS-KEY-7). Where the environment signs, the
+// returned secret is the environment's key.
 func (es *Endpoints) Create(ctx context.Context, t *godwit.Tenant, n NewEndpoint) (*godwit.Endpoint, *IssuedSecret, error) {
 	n.setDefaults(t)
 	prof, err := es.rules.validate(&n.EndpointSpec)
 	if err != nil {
 		return nil, nil, err
 	}
-	if n.Algorithm, err = checkAlgorithm(prof, n.Algorithm); err != nil {
-		return nil, nil, err
-	}
-	given, err := givenKey(prof, n.Algorithm, n.Secret)
+	given, err := n.ownKey(prof)
 	if err != nil {
 		return nil, nil, err
 	}
 	c, err := idempotency.Once(ctx, es.now(),
-		func(id godwit.EndpointID) (*created, error) { return es.find(ctx, t.ID, id) },
+		func(id godwit.EndpointID) (*created, error) { return es.find(ctx, t, id) },
 		func(id godwit.EndpointID) (*created, error) { return es.create(ctx, t, id, &n, prof, given) })
 	if err != nil {
 		return nil, nil, err
@@ -70,6 +70,24 @@ func (es *Endpoints) Create(ctx context.Context, t *godwit.Tenant, n NewEndpoint
 	return c.endpoint, c.issued, nil
 }
 
+// ownKey checks the algorithm and the caller's own key; nil if there is none.
+func (n *NewEndpoint) ownKey(prof profile.Profile) (given *profile.KeyMaterial, err error) {
+	if n.Signing == godwit.SigningEnvironment {
+		const unused = "has no effect where the environment signs; leave it out, or set signing to own"
+		switch {
+		case n.Algorithm != "":
+			return nil, fieldError("algorithm", unused)
+		case n.Secret != "":
+			return nil, fieldError("secret", unused)
+		}
+		return nil, nil
+	}
+	if n.Algorithm, err = checkAlgorithm(prof, n.Algorithm); err != nil {
+		return nil, err
+	}
+	return givenKey(prof, n.Algorithm, n.Secret)
+}
+
 // create makes an endpoint from a checked request and stores it.
 func (es *Endpoints) create(ctx context.Context, tenant *godwit.Tenant, id godwit.EndpointID, n *NewEndpoint, prof profile.Profile, given *profile.KeyMaterial) (*created, error) {
 	now := es.now()
@@ -86,21 +104,32 @@ func (es *Endpoints) create(ctx context.Context, tenant *godwit.Tenant, id godwi
 	if err := es.sealer.apply(e, &n.EndpointSpec); err != nil {
 		return nil, err
 	}
-	issued, err := es.secrets.issue(e, prof, n.Algorithm, given)
+	var issued *IssuedSecret
+	var first *godwit.Secret // none if the environment signs
+	var err error
+	if n.Signing == godwit.SigningEnvironment {
+		issued, err = es.keys.current(ctx, tenant.EnvironmentID)
+	} else if issued, err = es.secrets.issue(e, prof, n.Algorithm, given); err == nil {
+		first = &issued.Secret
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := es.register(ctx, e, &issued.Secret, &tenant.Limits, n.ByPlatform); err != nil {
+	if err := es.register(ctx, e, first, &tenant.Limits, n.ByPlatform); err != nil {
 		return nil, err
 	}
 	return &created{e, issued}, nil
 }
 
 // find returns the endpoint that an interrupted request created, with its first secret.
-func (es *Endpoints) find(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*created, error) {
-	e, err := es.store.Endpoint(ctx, tenant, id)
+func (es *Endpoints) find(ctx context.Context, t *godwit.Tenant, id godwit.EndpointID) (*created, error) {
+	e, err := es.store.Endpoint(ctx, t.ID, id)
 	if err != nil {
 		return nil, fmt.Errorf("find endpoint: %w", err)
+	}
+	if e.Signing == godwit.SigningEnvironment {
+		issued, err := es.keys.current(ctx, t.EnvironmentID)
+		return &created{e, issued}, err
 	}
 	issued, err := es.secrets.first(ctx, e)
 	if err != nil {

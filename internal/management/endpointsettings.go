@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
@@ -29,6 +30,7 @@ type EndpointSpec struct {
 	Auth        *godwit.Auth           `json:"auth,omitempty"`
 	Policy      godwit.PolicyOverrides `json:"policy,omitzero"`
 	Metadata    godwit.Metadata        `json:"metadata,omitempty"`
+	Signing     godwit.Signing         `json:"signing,omitempty"`
 }
 
 // NewEndpoint describes an endpoint to create, with the key that signs its deliveries.
@@ -40,6 +42,8 @@ type NewEndpoint struct {
 	Paused bool // creates the endpoint paused
 	// OwnPolicy says that the policy is complete. Otherwise members that it leaves open are those of the environment's policy.
 	OwnPolicy bool
+	// OwnSigning says that Signing was chosen. Otherwise it is the environment's, if the profile allows it and there is no key of the caller's own.
+	OwnSigning bool
 	// ByPlatform says that the key of an environment or an administrator creates the endpoint; see creationRate.
 	ByPlatform bool
 }
@@ -50,7 +54,13 @@ func (n *NewEndpoint) setDefaults(t *godwit.Tenant) {
 	n.Profile = cmp.Or(n.Profile, t.EndpointProfile)
 	n.SetDefaults()
 	prof, err := profile.Lookup(n.Profile)
-	if n.OwnPolicy || err != nil { // validation reports an unknown profile
+	if err != nil { // validation reports an unknown profile
+		return
+	}
+	if !n.OwnSigning && n.Algorithm == "" && n.Secret == "" && profile.SharesKeys(prof) {
+		n.Signing = t.EndpointSigning
+	}
+	if n.OwnPolicy {
 		return
 	}
 	policy := n.Policy.Over(t.EndpointPolicy)
@@ -79,6 +89,7 @@ func (es *Endpoints) Update(ctx context.Context, tenant godwit.TenantID, id godw
 		if err := edit(spec); err != nil {
 			return err
 		}
+		spec.Signing = ParseSigning(string(spec.Signing))
 		if !sameOrigin(spec.URL, e.URL) {
 			if spec, err = es.moved(e, edit); err != nil {
 				return err
@@ -93,8 +104,34 @@ func (es *Endpoints) Update(ctx context.Context, tenant godwit.TenantID, id godw
 		if err := es.uidFree(ctx, e, spec.UID); err != nil {
 			return err
 		}
+		if err := es.checkSigners(ctx, e, spec.Signing); err != nil {
+			return err
+		}
 		return es.sealer.apply(e, spec)
 	})
+}
+
+// checkSigners makes sure that an endpoint that changes its signer has a live key of the new one.
+func (es *Endpoints) checkSigners(ctx context.Context, e *godwit.Endpoint, next godwit.Signing) error {
+	if next == e.Signing {
+		return nil
+	}
+	if next == godwit.SigningEnvironment {
+		t, err := es.tenants.Tenant(ctx, e.TenantID)
+		if err != nil {
+			return fmt.Errorf("find tenant: %w", err)
+		}
+		_, err = es.keys.current(ctx, t.EnvironmentID)
+		return err
+	}
+	secrets, err := es.store.Secrets(ctx, e.TenantID, e.ID)
+	if err != nil {
+		return fmt.Errorf("find secrets: %w", err)
+	}
+	if es.secrets.live(secrets) == 0 {
+		return problem.Conflict.With("the endpoint has no live secret of its own; rotate its secret first, then set signing to own")
+	}
+	return nil
 }
 
 // moved applies an edit that changes the endpoint's origin. It drops the old origin's credentials: otherwise a caller that
@@ -109,6 +146,7 @@ func (es *Endpoints) moved(e *godwit.Endpoint, edit func(*EndpointSpec) error) (
 	if err := edit(&spec); err != nil {
 		return nil, err
 	}
+	spec.Signing = ParseSigning(string(spec.Signing))
 	if old.Auth != nil && spec.Auth == nil {
 		return nil, fieldError("auth", "must be given again when url changes to another origin; or remove it first")
 	}
@@ -133,7 +171,7 @@ type sealer struct{ ring *keyring.Ring }
 func (s sealer) open(e *godwit.Endpoint) (*EndpointSpec, error) {
 	spec := &EndpointSpec{
 		UID: e.UID, URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter,
-		Policy: e.Policy, Metadata: e.Metadata,
+		Policy: e.Policy, Metadata: e.Metadata, Signing: e.Signing,
 	}
 	if len(e.Sealed) == 0 {
 		return spec, nil
@@ -154,6 +192,7 @@ func (s sealer) open(e *godwit.Endpoint) (*EndpointSpec, error) {
 func (s sealer) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
 	e.UID, e.URL, e.Method, e.Description = spec.UID, spec.URL, spec.Method, spec.Description
 	e.Patterns, e.Filter, e.Policy, e.Metadata = spec.Patterns, spec.Filter, spec.Policy, spec.Metadata
+	e.Signing = spec.Signing
 	e.Sealed, e.SealedInfo = nil, godwit.SealedInfo{}
 	if len(spec.Headers) == 0 && spec.Auth == nil {
 		return nil

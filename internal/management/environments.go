@@ -31,6 +31,9 @@ func (s *EnvironmentSpec) check() error {
 	} else if _, err := s.Policy.Apply(base.Defaults()); err != nil {
 		errs = append(errs, err)
 	}
+	if s.Signing != godwit.SigningOwn && s.Signing != godwit.SigningEnvironment {
+		errs = append(errs, fieldError("endpoint_signing", "must be own or environment"))
+	}
 	return errors.Join(errs...)
 }
 

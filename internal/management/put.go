@@ -87,6 +87,9 @@ func (es *Endpoints) replace(ctx context.Context, t *godwit.Tenant, found *godwi
 		if err := es.uidFree(ctx, e, spec.UID); err != nil {
 			return err
 		}
+		if err := es.checkSigners(ctx, e, spec.Signing); err != nil {
+			return err
+		}
 		return es.sealer.apply(e, &spec)
 	})
 }

@@ -25,6 +25,8 @@ type Store interface {
 type Engine interface {
 	// Changed makes the engine reload the endpoint.
 	Changed(ctx context.Context, id godwit.EndpointID) error
+	// KeysChanged makes the engine reload the signing keys of an environment.
+	KeysChanged(ctx context.Context, id godwit.EnvironmentID) error
 	// Announce puts an event about a subscription on its tenant's bus.
 	Announce(ctx context.Context, a profile.Announcement) error
 }
@@ -106,6 +108,7 @@ type Service struct {
 	Keys         *Keys         // API keys
 	Endpoints    *Endpoints    // endpoints: settings and status
 	Secrets      *Secrets      // signing secrets of endpoints
+	SigningKeys  *SigningKeys  // signing keys of environments
 
 	now func() time.Time
 }
@@ -121,6 +124,7 @@ func New(cfg Config) (*Service, error) {
 	portals := &portalCache{entries: map[godwit.EnvironmentID]*godwit.Environment{}}
 	news := &notifier{engine: cfg.Engine, log: cfg.Log, now: now}
 	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
+	keys := &SigningKeys{store: cfg.Store, secrets: secrets, engine: cfg.Engine, log: cfg.Log, now: now}
 	tenants := &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now}
 	return &Service{
 		Callers:      &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh, create: tenants.Create},
@@ -128,11 +132,12 @@ func New(cfg Config) (*Service, error) {
 		Tenants:      tenants,
 		Keys:         &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{
-			store: cfg.Store, rules: rules{urls: cfg.URLs}, sealer: sealer{ring: cfg.Ring}, secrets: secrets, notifier: news, log: cfg.Log, now: now,
+			store: cfg.Store, tenants: cfg.Store, rules: rules{urls: cfg.URLs}, sealer: sealer{ring: cfg.Ring}, secrets: secrets, keys: keys, notifier: news, log: cfg.Log, now: now,
 			limit: cfg.Limits.Endpoints, rate: creationRate{store: cfg.Store, perMinute: cfg.Limits.CreationsPerMinute},
 		},
-		Secrets: secrets,
-		now:     now,
+		Secrets:     secrets,
+		SigningKeys: keys,
+		now:         now,
 	}, nil
 }
 

@@ -82,6 +82,8 @@ func (c *told) Announce(ctx context.Context, a profile.Announcement) error {
 	return nil
 }
 
+func (c *told) KeysChanged(context.Context, godwit.EnvironmentID) error { return nil }
+
 func (c *told) Changed(ctx context.Context, id godwit.EndpointID) error {
 	if err := ctx.Err(); err != nil {
 		return err // an engine that cannot read the store learns nothing

@@ -46,8 +46,11 @@ func (r rules) validate(s *EndpointSpec) (profile.Profile, error) {
 	}
 	if profErr != nil {
 		errs = append(errs, fieldError("profile", "must be one of %v", profile.Names()))
-	} else if _, err := s.Policy.Apply(prof.Defaults()); err != nil {
-		errs = append(errs, err)
+	} else {
+		errs = append(errs, checkSigning("signing", s.Signing, prof))
+		if _, err := s.Policy.Apply(prof.Defaults()); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return prof, errors.Join(errs...)
 }

@@ -62,6 +62,8 @@ func (p eds) NewKey(algorithm string) (KeyMaterial, error) {
 	return KeyMaterial{}, fmt.Errorf("profile eds has no algorithm %q", algorithm)
 }
 
+func (eds) sharesKeys() {}
+
 func (eds) ShowKey(algorithm string, secret []byte) string {
 	if algorithm == godwit.AlgorithmEd25519 {
 		return "" // receivers need the public key alone, which is published

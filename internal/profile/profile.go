@@ -147,6 +147,13 @@ func Names() []string {
 	return names
 }
 
+// SharesKeys reports whether one key may sign for many endpoints: the signatures of the profile name their key and cover the URL, so that a receiver
+// finds the public key and takes no request that was meant for another.
+func SharesKeys(p Profile) bool {
+	_, shares := p.(interface{ sharesKeys() })
+	return shares
+}
+
 // SupportsAlgorithm reports whether the profile can sign so.
 func SupportsAlgorithm(p Profile, algorithm string) bool {
 	return slices.Contains(p.Algorithms(), algorithm)

@@ -104,7 +104,7 @@ type ChangeEndpoint struct {
 	Endpoint *godwit.Endpoint
 }
 
-// IssueSecret stores a new secret of an endpoint and sets the expiry of its other secrets. It fails with ErrNotFound when the
+// IssueSecret stores a new secret of an endpoint, or a key of an environment (see godwit.KeysOf), and sets the expiry of its other secrets. It fails with ErrNotFound when the
 // endpoint is deleted.
 type IssueSecret struct {
 	command.EffectOf[command.Nothing]

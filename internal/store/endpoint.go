@@ -41,7 +41,8 @@ type Endpoints interface {
 	// last outcomes, the last hour's counts and an announced sunset do not change.
 	ResetHealth(ctx context.Context, id godwit.EndpointID, now time.Time) error
 
-	// Secrets lists an endpoint's secrets, newest first, including expired ones.
+	// Secrets lists an endpoint's secrets, newest first, including expired ones. The keys of an environment are those of the tenant and endpoint
+	// that HomeOf and KeysOf return.
 	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
 	// PublicKeys lists secrets with a public key that have not expired at now, by ascending id after the given one. It leaves
 	// out sealed values.
@@ -70,4 +71,6 @@ type LoadedEndpoint struct {
 	Health   godwit.Health
 	Account  string // code of its tenant
 	Test     bool   // the environment of its tenant is not live
+	// Environment is that of its tenant, if the environment signs; zero otherwise.
+	Environment godwit.EnvironmentID
 }

@@ -19,6 +19,12 @@ type Environments interface {
 	// Environment returns an environment that is not deleted.
 	Environment(ctx context.Context, id godwit.EnvironmentID) (*godwit.Environment, error)
 	EnvironmentByUID(ctx context.Context, uid string) (*godwit.Environment, error)
+	// EnvironmentKeys lists the signing keys of environments that are not deleted, newest first, including expired ones: of one
+	// environment, or of all if the id is zero.
+	EnvironmentKeys(ctx context.Context, id godwit.EnvironmentID) ([]godwit.Secret, error)
+	// AddFirstKey stores the first signing key of an environment. It fails with ErrConflict if there is one. Further keys come by
+	// IssueSecret.
+	AddFirstKey(ctx context.Context, key *godwit.Secret) error
 	// ListEnvironments leaves out deleted environments.
 	ListEnvironments(ctx context.Context, p Page) ([]godwit.Environment, error)
 }

@@ -64,14 +64,18 @@ func New(cfg Config) (httpapi.Router, error) {
 	handle := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
 		mux.Handle(pattern, api.Handle(httpapi.Route{Need: need, Limit: maxEnvelope, OwnKey: true}, serve))
 	}
+	// Commands of environments come by /v1; here they are only followed, confirmed and read about.
+	both := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
+		mux.Handle(pattern, api.Handle(httpapi.Route{Need: need, Environment: need, Limit: maxEnvelope, OwnKey: true}, serve))
+	}
 	handle("POST /ids/v1/commands", anyScope, s.submit)
-	handle("POST /ids/v1/commands/{id}/confirm", anyScope, s.confirm)
-	handle("POST /ids/v1/commands/{id}/step-up", anyScope, s.stepUp)
-	handle("GET /ids/v1/commands/{id}", anyScope, s.status)
+	both("POST /ids/v1/commands/{id}/confirm", anyScope, s.confirm)
+	both("POST /ids/v1/commands/{id}/step-up", anyScope, s.stepUp)
+	both("GET /ids/v1/commands/{id}", anyScope, s.status)
 	handle("GET /ids/v1/registry", anyScope, s.registry)
-	handle("GET /ids/v1/evidence", []godwit.Scope{godwit.ScopeAudit}, s.evidence)
-	handle("GET /ids/v1/evidence/export", []godwit.Scope{godwit.ScopeAudit}, s.export)
-	handle("GET /ids/v1/evidence/key", anyScope, s.evidenceKey)
+	both("GET /ids/v1/evidence", []godwit.Scope{godwit.ScopeAudit}, s.evidence)
+	both("GET /ids/v1/evidence/export", []godwit.Scope{godwit.ScopeAudit}, s.export)
+	both("GET /ids/v1/evidence/key", anyScope, s.evidenceKey)
 	mux.Unmatched(Prefix, cfg.Errors, "; /ids/v1/registry lists what may be commanded")
 	return mux, nil
 }

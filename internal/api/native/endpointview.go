@@ -25,6 +25,7 @@ type Endpoint struct {
 	AuthKind     string                 `json:"auth_kind,omitempty" doc:"Kind of the credential; its values are never shown"`
 	Policy       godwit.PolicyOverrides `json:"policy" doc:"Deviations from the profile"`
 	Metadata     godwit.Metadata        `json:"metadata,omitempty" doc:"Any JSON values"`
+	Signing      string                 `json:"signing" enum:"own,environment" doc:"Whose keys sign: the endpoint's own secrets, or the environment's signing keys"`
 	Status       string                 `json:"status" enum:"active,paused,disabled"`
 	StatusReason string                 `json:"status_reason,omitempty"`
 	StatusAt     time.Time              `json:"status_at"`
@@ -38,7 +39,7 @@ func endpointView(e *godwit.Endpoint) Endpoint {
 	v := Endpoint{
 		ID: e.ID.String(), PublicID: profile.FormatCode(profile.CodeEndpoint, e.Code), UID: e.UID, TenantID: e.TenantID.String(), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
 		Filter: e.Filter, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
-		Metadata: e.Metadata, Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
+		Metadata: e.Metadata, Signing: signingView(e.Signing), Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
 		ReenableAt: timestamp(e.ReenableAt), CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,
 	}
 	if v.Patterns == nil {
@@ -72,6 +73,7 @@ type Secret struct {
 	NotBefore time.Time  `json:"not_before"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	Hint      string     `json:"hint,omitempty" doc:"Last four characters of its value"`
+	Shared    bool       `json:"shared,omitempty" doc:"It is a signing key of the environment, which signs for other endpoints too"`
 }
 
 // IssuedSecret is a new secret. No other response shows its value.
@@ -85,7 +87,7 @@ type IssuedSecret struct {
 func secretView(s *godwit.Secret, now time.Time) Secret {
 	v := Secret{
 		ID: s.ID.String(), Algorithm: s.Algorithm, Live: s.LiveAt(now), CreatedAt: s.CreatedAt.UTC(), NotBefore: s.NotBefore.UTC(),
-		ExpiresAt: timestamp(s.ExpiresAt), Hint: s.Hint,
+		ExpiresAt: timestamp(s.ExpiresAt), Hint: s.Hint, Shared: godwit.EndpointID(s.TenantID) == s.EndpointID,
 	}
 	if len(s.PublicKey) > 0 {
 		v.PublicKey = base64.StdEncoding.EncodeToString(s.PublicKey)
@@ -125,6 +127,7 @@ type NewEndpoint struct {
 	Auth        *Auth                   `json:"auth,omitempty"`
 	Policy      *godwit.PolicyOverrides `json:"policy,omitempty"`
 	Metadata    godwit.Metadata         `json:"metadata,omitempty" doc:"What you keep about the endpoint: any JSON values. It has no effect."`
+	Signing     string                  `json:"signing,omitempty" enum:"own,environment" doc:"own: the endpoint has secrets of its own. environment: the environment's signing keys sign; profile eds. Defaults to the environment's endpoint_signing, and to own with an algorithm or a secret."`
 	Algorithm   string                  `json:"algorithm,omitempty" enum:"hmac-sha256,ed25519" doc:"How requests are signed. Defaults to the profile's first."`
 	Secret      string                  `json:"secret,omitempty" maxLength:"1024" doc:"Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new one."`
 	Paused      bool                    `json:"paused,omitempty" doc:"Whether it starts paused"`
@@ -134,9 +137,9 @@ func (n *NewEndpoint) spec() management.NewEndpoint {
 	spec := management.NewEndpoint{
 		EndpointSpec: management.EndpointSpec{
 			UID: n.UID, URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
-			Headers: n.Headers, Metadata: n.Metadata,
+			Headers: n.Headers, Metadata: n.Metadata, Signing: management.ParseSigning(n.Signing),
 		},
-		Algorithm: n.Algorithm, Secret: n.Secret, Paused: n.Paused, OwnPolicy: n.Policy != nil,
+		Algorithm: n.Algorithm, Secret: n.Secret, Paused: n.Paused, OwnPolicy: n.Policy != nil, OwnSigning: n.Signing != "",
 	}
 	if n.Auth != nil {
 		a := godwit.Auth(*n.Auth)

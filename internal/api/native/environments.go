@@ -23,6 +23,7 @@ type Environment struct {
 	AlertEmails           []string               `json:"alert_emails" doc:"Of tenants that do not say"`
 	EndpointProfile       string                 `json:"endpoint_profile,omitempty" doc:"Profile of new endpoints that name none. Absent: eds"`
 	EndpointPolicy        godwit.PolicyOverrides `json:"endpoint_policy,omitzero" doc:"Policy of new endpoints that give none"`
+	EndpointSigning       string                 `json:"endpoint_signing" enum:"own,environment" doc:"Whose keys sign for new endpoints that say nothing and whose profile allows it"`
 	Limits                Limits                 `json:"limits" doc:"Of tenants that do not say"`
 	MakeTenants           bool                   `json:"make_tenants" doc:"A request that changes something and names a tenant by a uid that there is not creates the tenant"`
 	RetentionEvents       int64                  `json:"retention_events_seconds" doc:"How long events, deliveries and attempts are kept once all deliveries of the event have ended. 0: as long as the server keeps them"`
@@ -37,7 +38,7 @@ type Environment struct {
 func environmentView(e *godwit.Environment) Environment {
 	v := Environment{
 		ID: e.ID.String(), UID: e.UID, Name: e.Name, Live: e.Live, RequireIdempotencyKey: e.RequireIdempotencyKey,
-		EventValidation: string(e.Validation), AlertEmails: e.AlertEmails, EndpointProfile: e.Profile, EndpointPolicy: e.Policy,
+		EventValidation: string(e.Validation), AlertEmails: e.AlertEmails, EndpointProfile: e.Profile, EndpointPolicy: e.Policy, EndpointSigning: signingView(e.Signing),
 		CreatedAt: timestamp(e.CreatedAt), UpdatedAt: timestamp(e.UpdatedAt), Version: e.Version, MakeTenants: e.MakeTenants,
 		RetentionEvents: e.KeepEvents, RetentionDeadLetters: e.KeepDeadLetters, Limits: Limits(e.Limits),
 		AllowedOrigins: e.Portal.AllowedOrigins, Theme: themeView(e),
@@ -49,6 +50,13 @@ func environmentView(e *godwit.Environment) Environment {
 		v.AllowedOrigins = []string{}
 	}
 	return v
+}
+
+func signingView(s godwit.Signing) string {
+	if s == godwit.SigningOwn {
+		return "own"
+	}
+	return string(s)
 }
 
 // themeView returns nil for an environment without a theme.
@@ -69,6 +77,7 @@ type EnvironmentPatch struct {
 	AlertEmails           *[]string               `json:"alert_emails,omitempty" maxItems:"10" doc:"Replaced as a whole"`
 	EndpointProfile       *string                 `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
 	EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty" doc:"Replaced as a whole"`
+	EndpointSigning       *string                 `json:"endpoint_signing,omitempty" enum:"own,environment"`
 	MakeTenants           *bool                   `json:"make_tenants,omitempty"`
 	RetentionEvents       *int64                  `json:"retention_events_seconds,omitempty" minimum:"0"`
 	RetentionDeadLetters  *int64                  `json:"retention_dead_letters_seconds,omitempty" minimum:"0"`
@@ -87,6 +96,9 @@ func (b *EnvironmentPatch) apply(spec *management.EnvironmentSpec) {
 	set(&spec.Profile, b.EndpointProfile)
 	set(&spec.Policy, b.EndpointPolicy)
 	set(&spec.MakeTenants, b.MakeTenants)
+	if b.EndpointSigning != nil {
+		spec.Signing = management.ParseSigning(*b.EndpointSigning)
+	}
 	set(&spec.KeepEvents, b.RetentionEvents)
 	set(&spec.KeepDeadLetters, b.RetentionDeadLetters)
 	set((*Limits)(&spec.Limits), b.Limits)
@@ -103,6 +115,7 @@ type EnvironmentDraft struct {
 	AlertEmails           []string                `json:"alert_emails,omitempty" maxItems:"10"`
 	EndpointProfile       string                  `json:"endpoint_profile,omitempty" enum:",eds,ojs,cybercube,standard-webhooks"`
 	EndpointPolicy        *godwit.PolicyOverrides `json:"endpoint_policy,omitempty"`
+	EndpointSigning       string                  `json:"endpoint_signing,omitempty" enum:"own,environment" doc:"Whose keys sign for new endpoints that say nothing: their own secrets, or the environment's keys if the profile is eds. Defaults to own."`
 	MakeTenants           bool                    `json:"make_tenants,omitempty"`
 	RetentionEvents       int64                   `json:"retention_events_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
 	RetentionDeadLetters  int64                   `json:"retention_dead_letters_seconds,omitempty" minimum:"0" doc:"At least 3600 and at most the server's retention. 0: the server's"`
@@ -115,7 +128,7 @@ func (b *EnvironmentDraft) spec(uid string) management.EnvironmentSpec {
 	var spec management.EnvironmentSpec
 	(&EnvironmentPatch{
 		UID: &uid, Name: &b.Name, Live: &b.Live, RequireIdempotencyKey: &b.RequireIdempotencyKey, EventValidation: &b.EventValidation,
-		EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy, MakeTenants: &b.MakeTenants,
+		EndpointProfile: &b.EndpointProfile, EndpointPolicy: b.EndpointPolicy, MakeTenants: &b.MakeTenants, EndpointSigning: &b.EndpointSigning,
 		RetentionEvents: &b.RetentionEvents, RetentionDeadLetters: &b.RetentionDeadLetters, Limits: b.Limits, Theme: b.Theme,
 	}).apply(&spec)
 	if len(b.AlertEmails) > 0 {

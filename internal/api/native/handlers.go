@@ -29,6 +29,7 @@ type handlers struct {
 	tenants        *tenantHandlers
 	environments   *environmentHandlers
 	portal         *portalHandlers
+	signingKeys    *signingKeyHandlers
 	usage          *usageHandlers
 	history        *historyHandlers
 	nodes          *nodeHandlers
@@ -54,7 +55,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 			endpoints: cfg.Management.Endpoints, store: cfg.Store, engine: cfg.Engine, finder: finder,
 		},
 		secrets: &secretHandlers{
-			secrets: cfg.Management.Secrets, endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now,
+			secrets: cfg.Management.Secrets, endpoints: cfg.Management.Endpoints, keys: cfg.Management.SigningKeys, commands: cfg.Commands, finder: finder, now: now,
 		},
 		trials:       &trialHandlers{engine: cfg.Engine, finder: finder},
 		deliveries:   &deliveryHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
@@ -75,9 +76,12 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		tenants:       &tenantHandlers{tenants: cfg.Management.Tenants, commands: cfg.Commands},
 		environments:  &environmentHandlers{environments: cfg.Management.Environments},
 		portal:        &portalHandlers{environments: cfg.Management.Environments},
-		usage:         &usageHandlers{store: cfg.Store, owners: owners, now: now},
-		history:       &historyHandlers{store: cfg.Store, owners: owners, finder: finder, kept: cfg.StatsRetention, now: now},
-		nodes:         &nodeHandlers{store: cfg.Store, name: cfg.Node},
-		settings:      &settingsHandlers{read: cfg.Settings},
+		signingKeys: &signingKeyHandlers{
+			keys: cfg.Management.SigningKeys, environments: cfg.Management.Environments, callers: cfg.Management.Callers, commands: cfg.Commands, now: now,
+		},
+		usage:    &usageHandlers{store: cfg.Store, owners: owners, now: now},
+		history:  &historyHandlers{store: cfg.Store, owners: owners, finder: finder, kept: cfg.StatsRetention, now: now},
+		nodes:    &nodeHandlers{store: cfg.Store, name: cfg.Node},
+		settings: &settingsHandlers{read: cfg.Settings},
 	}
 }

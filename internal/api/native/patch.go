@@ -26,6 +26,7 @@ type EndpointPatch struct {
 	Headers     map[string]*string         `json:"headers,omitempty" nullable:"true"`
 	Auth        *AuthPatch                 `json:"auth,omitempty" doc:"Replaced as a whole; null removes it"`
 	Policy      *PolicyPatch               `json:"policy,omitempty" doc:"null removes every deviation from the profile"`
+	Signing     *string                    `json:"signing,omitempty" nullable:"true" enum:"own,environment" doc:"own needs a live secret of the endpoint's own: rotate first"`
 	Metadata    godwit.Metadata            `json:"metadata,omitempty" nullable:"true" doc:"Any JSON values; null removes a member, or all of them"`
 
 	document []byte

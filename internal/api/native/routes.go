@@ -99,6 +99,10 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(environments, mayAdminAnywhere, "PATCH /v1/environments/{id}", updateEnvironmentDoc, h.environments.update)
 	typed(environments, mayAdminAnywhere, "DELETE /v1/environments/{id}", deleteEnvironmentDoc, h.environments.delete)
 
+	typed(environments, mayReadEnvironments, "GET /v1/environments/{id}/signing-keys", listSigningKeysDoc, h.signingKeys.list)
+	typed(environments, mayWriteTenants, "POST /v1/environments/{id}/signing-keys", rotateSigningKeysDoc, h.signingKeys.rotate)
+	twoStep(environments, mayWriteTenants, "POST /v1/environments/{id}/signing-keys/{key}/revoke", revokeSigningKeyDoc, h.signingKeys.revoke)
+
 	portal := r.section("Portal")
 	typed(portal, mayList, "GET /v1/portal", getPortalDoc, h.portal.get)
 

@@ -49,6 +49,7 @@ var (
 	}
 	listSecretsDoc = huma.Operation{
 		OperationID: "list-secrets", Summary: "List signing secrets, without their values",
+		Description: "Where the environment signs, its keys are listed first; secrets of the endpoint's own then do not sign.",
 	}
 	revokeSecretDoc = huma.Operation{
 		OperationID: "revoke-secret", Summary: "Revoke a signing secret",
@@ -63,6 +64,9 @@ type secretHandlers struct {
 	}
 	endpoints interface {
 		Get(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
+	}
+	keys interface {
+		List(ctx context.Context, id godwit.EnvironmentID) ([]godwit.Secret, error)
 	}
 	commands interface {
 		RotateSecret(ctx context.Context, r builtincommand.Request, id godwit.EndpointID, rot management.Rotation) (*management.IssuedSecret, bool, error)
@@ -99,15 +103,29 @@ func (h *secretHandlers) list(ctx context.Context, c *management.Caller, in *End
 	if err != nil {
 		return nil, err
 	}
+	e, err := h.endpoints.Get(ctx, c.Tenant.ID, id)
+	if err != nil {
+		return nil, err
+	}
 	secrets, err := h.secrets.List(ctx, c.Tenant.ID, id)
 	if err != nil {
 		return nil, err
+	}
+	shared := e.Signing == godwit.SigningEnvironment
+	if shared {
+		keys, err := h.keys.List(ctx, c.Tenant.EnvironmentID)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(keys, secrets...)
 	}
 	out := &secretsOutput{}
 	out.Body.Items = make([]Secret, 0, len(secrets))
 	now := h.now()
 	for i := range secrets {
-		out.Body.Items = append(out.Body.Items, secretView(&secrets[i], now))
+		v := secretView(&secrets[i], now)
+		v.Live = v.Live && v.Shared == shared
+		out.Body.Items = append(out.Body.Items, v)
 	}
 	return out, nil
 }

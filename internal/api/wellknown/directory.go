@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func newDirectory(cfg Config) *directory {
 	return &directory{cfg, &directorySigner{cfg: cfg, recent: map[[sha256.Size]byte]directorySignatures{}}}
 }
 
-// ServeHTTP returns all live keys in pages, or with ?keyid= the one key with a delivery's keyid. ?kid= is the older spelling
+// ServeHTTP returns all live keys in pages, with ?keyid= the one key with a delivery's keyid, or with ?environment= those of an environment. ?kid= is the older spelling
 // of ?keyid=.
 func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query, err := httpapi.ReadQuery(r.URL, nil) // caches may add parameters of their own
@@ -62,6 +63,8 @@ func (d *directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		secrets, err = d.one(r, query.Get("keyid"))
 	case query.Has("kid"):
 		secrets, err = d.one(r, query.Get("kid"))
+	case query.Has("environment"):
+		secrets, err = d.environment(r, query.Get("environment"))
 	default:
 		secrets, err = d.some(w, r, query.Get("after"))
 	}
@@ -98,6 +101,20 @@ func (d *directory) one(r *http.Request, kid string) ([]godwit.Secret, error) {
 		return nil, store.ErrNotFound
 	}
 	return []godwit.Secret{*s}, nil
+}
+
+// environment returns the keys of the environment with an id that have not expired.
+func (d *directory) environment(r *http.Request, named string) ([]godwit.Secret, error) {
+	id, err := godwit.ParseEnvironmentID(named)
+	if err != nil || id.IsZero() {
+		return nil, problem.NotFound.With("there is no environment with this id")
+	}
+	keys, err := d.cfg.Keys.EnvironmentKeys(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	now := d.cfg.Now()
+	return slices.DeleteFunc(keys, func(s godwit.Secret) bool { return !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt) }), nil
 }
 
 func (d *directory) some(w http.ResponseWriter, r *http.Request, after string) ([]godwit.Secret, error) {

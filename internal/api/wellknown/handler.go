@@ -19,6 +19,7 @@ type Keys interface {
 	Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error)
 	PublicKeys(ctx context.Context, now time.Time, after godwit.SecretID, limit int) ([]godwit.Secret, error)
 	PublicKey(ctx context.Context, id godwit.SecretID) (*godwit.Secret, error)
+	EnvironmentKeys(ctx context.Context, id godwit.EnvironmentID) ([]godwit.Secret, error)
 }
 
 // Config holds the contents of the pages.

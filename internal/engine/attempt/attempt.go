@@ -23,6 +23,8 @@ type Config struct {
 	Log       *slog.Logger
 	TimeScale godwit.TimeScale
 	Draw      func() float64 // source of jitter: uniform in [0,1)
+	// Keys reads the signing keys of an environment, or of all if the id is zero.
+	Keys func(ctx context.Context, id godwit.EnvironmentID) ([]godwit.Secret, error)
 }
 
 // Sender makes the requests.
@@ -34,12 +36,17 @@ type Sender interface {
 
 // A Maker prepares targets, sends jobs to them and judges the answers. It keeps no state of deliveries.
 type Maker struct {
-	cfg   Config
-	jumps *clock.Jumps
+	cfg        Config
+	jumps      *clock.Jumps
+	identities identities
 }
 
 // NewMaker returns a Maker with the configuration.
-func NewMaker(cfg Config) *Maker { return &Maker{cfg: cfg, jumps: clock.NewJumps(cfg.Clock)} }
+func NewMaker(cfg Config) *Maker {
+	return &Maker{cfg: cfg, jumps: clock.NewJumps(cfg.Clock), identities: identities{
+		read: cfg.Keys, known: map[godwit.EnvironmentID]*identity{}, stale: map[godwit.EnvironmentID]bool{},
+	}}
+}
 
 // Jumps returns how far the clock was set forward.
 func (m *Maker) Jumps() *clock.Jumps { return m.jumps }

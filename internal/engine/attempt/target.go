@@ -29,6 +29,8 @@ type Target struct {
 	account     string          // code of its tenant
 	test        bool            // the environment of its tenant is not live
 	secrets     []godwit.Secret // sealed, to make a new signer when one begins or ends
+	identity    *identity       // of the environment, if that signs; nil otherwise
+	keys        *keySet         // of the identity, that the signer was made from
 	follow      []int           // redirects followed inside an attempt
 	signer      profile.Signer
 	signerUntil time.Time // when the set of live keys changes
@@ -45,14 +47,23 @@ var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key
 // Target prepares an endpoint. If that fails, it still returns a target, and the endpoint's deliveries fail with the reason.
 func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
 	t := &Target{Endpoint: l.Endpoint, account: l.Account, test: l.Test, secrets: l.Secrets, sealed: true}
+	if t.Endpoint.Signing == godwit.SigningEnvironment {
+		t.identity = m.identities.of(l.Environment)
+	}
 	if err := m.fill(t); err != nil {
 		m.fail(t, err)
 	}
 	return t
 }
 
-// fail makes the deliveries of an endpoint fail.
+// fail makes the deliveries of an endpoint fail until the endpoint is loaded again. Other keys of its environment change nothing.
 func (m *Maker) fail(t *Target, err error) {
+	t.identity = nil
+	m.unsigned(t, err)
+}
+
+// unsigned makes the deliveries of an endpoint fail until there are other keys.
+func (m *Maker) unsigned(t *Target, err error) {
 	t.broken, t.sealed = err, false
 	m.cfg.Log.Error("endpoint cannot be sent to", "endpoint", t.Endpoint.ID.String(), "error", err)
 }
@@ -80,8 +91,8 @@ func (m *Maker) fill(t *Target) error {
 	return nil
 }
 
-// open opens the secrets of an endpoint.
-func (m *Maker) open(t *Target, now time.Time) error {
+// open opens the header values and the credential of an endpoint.
+func (m *Maker) open(t *Target) error {
 	if len(t.Endpoint.Sealed) > 0 {
 		plain, err := m.cfg.Ring.Open(t.Endpoint.Sealed, keyring.ForEndpoint(t.Endpoint.ID))
 		if err != nil {
@@ -91,11 +102,9 @@ func (m *Maker) open(t *Target, now time.Time) error {
 		if err := json.Unmarshal(plain, &secrets); err != nil {
 			return errCannotOpen
 		}
-		if err := m.useSecrets(t, &secrets); err != nil {
-			return err
-		}
+		return m.useSecrets(t, &secrets)
 	}
-	return m.sign(t, now)
+	return nil
 }
 
 func (m *Maker) useSecrets(t *Target, s *godwit.EndpointSecrets) error {
@@ -121,11 +130,22 @@ func (m *Maker) useSecrets(t *Target, s *godwit.EndpointSecrets) error {
 }
 
 // sign makes the signer from the live secrets, and notes when the set of live secrets changes next.
-func (m *Maker) sign(t *Target, now time.Time) error {
+func (m *Maker) sign(t *Target, now time.Time) (err error) {
+	t.signer = nil
+	if t.identity != nil {
+		t.keys = t.identity.current()
+		t.signer, t.signerUntil, err = t.keys.signer(m, t.Profile, t.Policy.Rotation, now)
+		return err
+	}
+	t.signer, t.signerUntil, err = m.signer(t.Profile, t.secrets, t.Policy.Rotation, now)
+	return err
+}
+
+// signer makes a signer from the live secrets. until is when the set of live secrets changes, also without a signer: a secret may become live.
+func (m *Maker) signer(prof profile.Profile, secrets []godwit.Secret, rotation string, now time.Time) (signer profile.Signer, until time.Time, err error) {
 	var live []*godwit.Secret
-	var until time.Time
-	for i := range t.secrets {
-		s := &t.secrets[i]
+	for i := range secrets {
+		s := &secrets[i]
 		for _, edge := range []time.Time{s.NotBefore, s.ExpiresAt} {
 			if edge.After(now) {
 				until = clock.Earliest(until, edge)
@@ -136,23 +156,20 @@ func (m *Maker) sign(t *Target, now time.Time) error {
 		}
 	}
 	var keys []profile.SigningKey
-	for _, s := range signing(live, t.Policy.Rotation) {
+	for _, s := range signing(live, rotation) {
 		material, err := m.cfg.Ring.Open(s.Sealed, keyring.ForSecret(s.ID))
 		if err != nil {
-			return errCannotOpen
+			return nil, until, errCannotOpen
 		}
 		keys = append(keys, profile.SigningKey{ID: s.ID.String(), Algorithm: s.Algorithm, Secret: material})
 	}
-	t.signerUntil = until // also without a signer: a secret may become live
 	if len(keys) == 0 {
-		return errors.New("the endpoint has no live secret to sign with: rotate its secret")
+		return nil, until, errors.New("there is no live secret to sign with: rotate the secret of the endpoint, or the signing keys of the environment")
 	}
-	signer, err := t.Profile.NewSigner(keys)
-	if err != nil {
-		return fmt.Errorf("prepare signer: %w", err)
+	if signer, err = prof.NewSigner(keys); err != nil {
+		return nil, until, fmt.Errorf("prepare signer: %w", err)
 	}
-	t.signer = signer
-	return nil
+	return signer, until, nil
 }
 
 // signing chooses which live secrets sign, and in which order: a receiver that reads only one signature must find there the
@@ -191,7 +208,7 @@ func (t *Target) signerFor(e *godwit.Event) (profile.Signer, error) {
 
 // Current reports whether the target's secrets are open and its signer's keys are live at now.
 func (t *Target) Current(now time.Time) bool {
-	return !t.sealed && (t.signerUntil.IsZero() || now.Before(t.signerUntil))
+	return !t.sealed && (t.signerUntil.IsZero() || now.Before(t.signerUntil)) && (t.identity == nil || t.identity.keys.Load() == t.keys)
 }
 
 // Current returns the target with open secrets and a signer whose keys are live at now. It returns t itself if it is current.
@@ -205,8 +222,12 @@ func (m *Maker) Current(t *Target, now time.Time) *Target {
 		return &next
 	}
 	next.sealed = false
-	if err := m.open(&next, now); err != nil {
+	if err := m.open(&next); err != nil {
 		m.fail(&next, err)
+		return &next
+	}
+	if err := m.sign(&next, now); err != nil {
+		m.unsigned(&next, err)
 	}
 	return &next
 }

@@ -1,6 +1,8 @@
 package attempt
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -67,5 +69,92 @@ func TestSecretsAreOpenedForTheFirstRequest(t *testing.T) {
 	t3 := m.Current(m.Target(loaded), now)
 	if t3.broken == nil || !t3.Current(now) {
 		t.Errorf("with a secret that does not open: %+v", t3)
+	}
+}
+
+// Endpoints that their environment signs for share a signer. From the moment at which a change of the keys is known, nothing is signed with those from
+// before, also while the new ones cannot be read.
+func TestEnvironmentKeysSign(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	ring, err := keyring.Parse(keyring.Generate("k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := godwit.NewEnvironmentID(now)
+	key := func(at time.Time) godwit.Secret {
+		s := godwit.Secret{ID: godwit.NewSecretID(at), TenantID: godwit.HomeOf(environment), EndpointID: godwit.KeysOf(environment), Algorithm: godwit.AlgorithmEd25519, CreatedAt: at}
+		s.Sealed = ring.Seal([]byte("0123456789abcdef0123456789abcdef"), keyring.ForSecret(s.ID))
+		return s
+	}
+	var stored []godwit.Secret
+	var away error
+	m := NewMaker(Config{Ring: ring, Clock: clock.NewManual(now), Log: slog.New(slog.DiscardHandler), Keys: func(context.Context, godwit.EnvironmentID) ([]godwit.Secret, error) {
+		return stored, away
+	}})
+	load := func(sealed []byte) *Target {
+		return m.Target(&store.LoadedEndpoint{Endpoint: godwit.Endpoint{Profile: profile.Default, Signing: godwit.SigningEnvironment, Sealed: sealed}, Environment: environment})
+	}
+	a, b, foreign := load(nil), load(nil), load([]byte("of another ring"))
+	next := func() {
+		a, b, foreign = m.Current(a, now), m.Current(b, now), m.Current(foreign, now)
+		if !a.Current(now) || foreign.broken == nil || !foreign.Current(now) {
+			t.Fatalf("not current: %+v; %+v", a, foreign)
+		}
+	}
+	if next(); a.broken == nil {
+		t.Error("signed without a key")
+	}
+	first := key(now)
+	stored = []godwit.Secret{first}
+	if err := m.KeysChanged(t.Context(), environment); err != nil {
+		t.Fatal(err)
+	}
+	if next(); a.broken != nil || a.signer != b.signer || a.signer.KeyIDs()[0] != first.ID.String() {
+		t.Errorf("with a key: %+v", a)
+	}
+
+	second := key(now.Add(time.Second))
+	stored[0].ExpiresAt = now.Add(time.Hour)
+	stored = []godwit.Secret{second, stored[0]}
+	away = errors.New("the store is away")
+	if err := m.KeysChanged(t.Context(), environment); !errors.Is(err, away) {
+		t.Fatal(err)
+	}
+	if next(); a.broken == nil || a.signer != nil {
+		t.Errorf("signed with keys that may have been revoked: %+v", a)
+	}
+	away = nil
+	m.ReadKeysAgain(t.Context())
+	if next(); a.broken != nil || len(a.signer.KeyIDs()) != 2 {
+		t.Errorf("when they can be read again: %+v", a)
+	}
+	now = now.Add(time.Hour)
+	if next(); a.broken != nil || len(a.signer.KeyIDs()) != 1 || a.signer.KeyIDs()[0] != second.ID.String() {
+		t.Errorf("after the overlap: %+v", a)
+	}
+}
+
+// Requests that start while changed keys are being read wait for them.
+func TestRequestsWaitForChangedKeys(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	environment := godwit.NewEnvironmentID(now)
+	reading, read := make(chan struct{}), make(chan struct{})
+	m := NewMaker(Config{Clock: clock.NewManual(now), Log: slog.New(slog.DiscardHandler), Keys: func(context.Context, godwit.EnvironmentID) ([]godwit.Secret, error) {
+		close(reading)
+		<-read
+		return nil, nil
+	}})
+	done := make(chan error)
+	go func() { done <- m.KeysChanged(t.Context(), environment) }()
+	<-reading
+	found := m.identities.of(environment)
+	waited := make(chan *keySet)
+	go func() { waited <- found.current() }()
+	close(read)
+	if set := <-waited; set.err != nil || set != found.keys.Load() {
+		t.Errorf("got %+v", set)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -244,5 +244,6 @@ func (d *Dispatcher) Poll(ctx context.Context) {
 		}
 		d.learnDue(ctx, shards)
 		d.readStale(ctx)
+		d.cfg.Maker.ReadKeysAgain(ctx)
 	}
 }

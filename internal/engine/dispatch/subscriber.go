@@ -16,11 +16,18 @@ type Subscriber struct{ d *Dispatcher }
 // Subscriber returns the dispatcher's subscriber.
 func (d *Dispatcher) Subscriber() *Subscriber { return &Subscriber{d} }
 
-// Changed reads the changed endpoints.
+// Changed reads the changed endpoints, and the signing keys of changed environments.
 func (s *Subscriber) Changed(ctx context.Context, changes []store.ConfigChange) error {
 	var ids []godwit.EndpointID
 	listed := map[godwit.EndpointID]bool{}
+	keys := map[godwit.EnvironmentID]bool{}
 	for i := range changes {
+		if of := godwit.EnvironmentID(changes[i].ID); changes[i].Kind == store.ConfigEnvironment && !keys[of] {
+			keys[of] = true
+			if err := s.d.cfg.Maker.KeysChanged(ctx, of); err != nil {
+				return err
+			}
+		}
 		id := godwit.EndpointID(changes[i].ID)
 		if changes[i].Kind == store.ConfigEndpoint && !listed[id] {
 			listed[id] = true
@@ -41,6 +48,9 @@ func (s *Subscriber) Changed(ctx context.Context, changes []store.ConfigChange) 
 
 // Lost reads all endpoints. Those that the store does not have are gone: it was restored from a backup.
 func (s *Subscriber) Lost(ctx context.Context) error {
+	if err := s.d.cfg.Maker.KeysChanged(ctx, godwit.EnvironmentID{}); err != nil {
+		return err
+	}
 	defer s.d.lockReading(nil)()
 	var all []*store.LoadedEndpoint
 	known := map[godwit.EndpointID]bool{}

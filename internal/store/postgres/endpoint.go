@@ -13,7 +13,7 @@ import (
 )
 
 const endpointFields = `id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata, sealed,
-	sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid`
+	sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid, signing`
 
 // endpoints keeps endpoints.
 type endpoints struct{ *database }
@@ -45,11 +45,11 @@ func (s *endpoints) CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint
 
 func createEndpoint(ctx context.Context, tx pgx.Tx, e *godwit.Endpoint, secret *godwit.Secret) error {
 	_, err := tx.Exec(ctx, `INSERT INTO endpoints (`+endpointFields+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
 		[16]byte(e.ID), [16]byte(e.TenantID), clean(e.URL), e.Method, e.Profile, clean(e.Description), cleanAll(e.Patterns),
 		optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
 		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), e.Version,
-		clean(e.Code), optionalTime(e.ReenableAt), clean(e.UID))
+		clean(e.Code), optionalTime(e.ReenableAt), clean(e.UID), string(e.Signing))
 	if err != nil || secret == nil {
 		return err
 	}
@@ -64,12 +64,12 @@ func (s *endpoints) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) erro
 func updateEndpoint(ctx context.Context, q session, e *godwit.Endpoint) error {
 	tag, err := q.Exec(ctx, `UPDATE endpoints SET url = $4, method = $5, description = $6, patterns = $7, filter = $8,
 			policy = $9, metadata = $10, sealed = $11, sealed_info = $12, status = $13, status_reason = $14, status_at = $15,
-			updated_at = $16, reenable_at = $17, version = $3, uid = $18
+			updated_at = $16, reenable_at = $17, version = $3, uid = $18, signing = $19
 		WHERE tenant_id = $1 AND id = $2 AND version = $3 - 1 AND status <> 'deleted'`,
 		[16]byte(e.TenantID), [16]byte(e.ID), e.Version, clean(e.URL), e.Method, clean(e.Description), cleanAll(e.Patterns),
 		optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
 		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.UpdatedAt),
-		optionalTime(e.ReenableAt), clean(e.UID))
+		optionalTime(e.ReenableAt), clean(e.UID), string(e.Signing))
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}
@@ -156,7 +156,7 @@ func scanEndpointInto(r pgx.CollectableRow, e *godwit.Endpoint, more ...any) err
 	var filter, policy, metadata, info []byte
 	err := r.Scan(append([]any{scanID(&e.ID), scanID(&e.TenantID), &e.URL, &e.Method, &e.Profile, &e.Description, &e.Patterns, &filter,
 		&policy, &metadata, &e.Sealed, &info, &e.Status, &e.StatusReason, scanTime(&e.StatusAt), scanTime(&e.CreatedAt),
-		scanTime(&e.UpdatedAt), &e.Version, &e.Code, scanTime(&e.ReenableAt), &e.UID}, more...)...)
+		scanTime(&e.UpdatedAt), &e.Version, &e.Code, scanTime(&e.ReenableAt), &e.UID, &e.Signing}, more...)...)
 	if err != nil {
 		return err
 	}
@@ -229,14 +229,15 @@ func (s *endpoints) loadEndpoints(ctx context.Context, where string, args ...any
 // loadBare reads endpoints without their secrets and health.
 func (s *endpoints) loadBare(ctx context.Context, where string, args ...any) ([]*store.LoadedEndpoint, error) {
 	const account = `coalesce((SELECT t.code FROM tenants AS t WHERE t.id = tenant_id), ''),
-		coalesce((SELECT (v.settings->>'live') IS NULL FROM tenants AS t JOIN environments AS v ON v.id = t.environment_id WHERE t.id = tenant_id), false)`
+		coalesce((SELECT (v.settings->>'live') IS NULL FROM tenants AS t JOIN environments AS v ON v.id = t.environment_id WHERE t.id = tenant_id), false),
+		CASE WHEN signing <> '' THEN (SELECT t.environment_id FROM tenants AS t WHERE t.id = tenant_id) END`
 	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+`, `+account+` FROM endpoints`+where, args...)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(r, func(r pgx.CollectableRow) (*store.LoadedEndpoint, error) {
 		l := &store.LoadedEndpoint{}
-		err := scanEndpointInto(r, &l.Endpoint, &l.Account, &l.Test)
+		err := scanEndpointInto(r, &l.Endpoint, &l.Account, &l.Test, scanID(&l.Environment))
 		l.Health.EndpointID = l.Endpoint.ID
 		return l, err
 	})

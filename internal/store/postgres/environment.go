@@ -87,6 +87,10 @@ func (s *environments) DeleteEnvironment(ctx context.Context, e *godwit.Environm
 		if _, err := tx.Exec(ctx, `DELETE FROM event_types WHERE tenant_id = $1`, [16]byte(e.ID)); err != nil {
 			return err
 		}
+		_, err = tx.Exec(ctx, `UPDATE endpoint_secrets SET expires_at = $2 WHERE endpoint_id = $1 AND (expires_at IS NULL OR expires_at > $2)`, [16]byte(e.ID), e.DeletedAt)
+		if err != nil {
+			return err
+		}
 		_, err = deleteTenant(ctx, tx, godwit.HomeOf(e.ID), true, e.DeletedAt)
 		return err
 	}))

@@ -42,6 +42,13 @@ type secrets struct {
 
 // Secrets lists an endpoint's secrets, newest first, including expired ones.
 func (s *secrets) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
+	if godwit.EndpointID(tenant) == endpoint {
+		var found int
+		if err := s.pool.QueryRow(ctx, `SELECT 1 FROM environments WHERE id = $1 AND deleted_at IS NULL`, [16]byte(tenant)).Scan(&found); err != nil {
+			return nil, failed("find environment", err)
+		}
+		return s.EnvironmentKeys(ctx, godwit.EnvironmentID(tenant))
+	}
 	if _, err := s.endpoints.Endpoint(ctx, tenant, endpoint); err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
@@ -51,6 +58,35 @@ func (s *secrets) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint 
 	}
 	list, err := pgx.CollectRows(r, scanSecret)
 	return values(list), failed("list secrets", err)
+}
+
+// EnvironmentKeys lists the signing keys of an environment, or of all.
+func (s *secrets) EnvironmentKeys(ctx context.Context, id godwit.EnvironmentID) ([]godwit.Secret, error) {
+	r, err := s.pool.Query(ctx, selectSecrets+` WHERE endpoint_id IN (SELECT id FROM environments WHERE deleted_at IS NULL AND ($1 OR id = $2))
+		ORDER BY created_at DESC, id DESC`, id.IsZero(), [16]byte(id))
+	if err != nil {
+		return nil, failed("list environment keys", err)
+	}
+	list, err := pgx.CollectRows(r, scanSecret)
+	return values(list), failed("list environment keys", err)
+}
+
+// AddFirstKey stores the first signing key of an environment.
+func (s *secrets) AddFirstKey(ctx context.Context, key *godwit.Secret) error {
+	return failed("add environment key", pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := lockEndpoint(ctx, tx, key.TenantID, key.EndpointID); err != nil {
+			return err
+		}
+		var found bool
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM endpoint_secrets WHERE endpoint_id = $1)`, [16]byte(key.EndpointID)).Scan(&found)
+		if err != nil {
+			return err
+		}
+		if found {
+			return store.ErrConflict
+		}
+		return insertSecret(ctx, tx, key)
+	}))
 }
 
 // addSecret stores a new secret and sets the expiry of the others.
@@ -64,8 +100,13 @@ func addSecret(ctx context.Context, q session, secret *godwit.Secret, others sto
 	return insertSecret(ctx, q, secret)
 }
 
-// lockEndpoint makes transactions that change an endpoint's secrets take turns, so that the later one sees the earlier change.
+// lockEndpoint makes transactions that change an endpoint's secrets take turns, so that the later one sees the earlier change. For the keys of an
+// environment it locks that.
 func lockEndpoint(ctx context.Context, q session, tenant godwit.TenantID, id godwit.EndpointID) error {
+	if godwit.EndpointID(tenant) == id {
+		tag, err := q.Exec(ctx, `SELECT FROM environments WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, [16]byte(id))
+		return changed("find environment", tag, err)
+	}
 	tag, err := q.Exec(ctx, `SELECT FROM endpoints WHERE id = $1 AND tenant_id = $2 AND status <> 'deleted' FOR UPDATE`,
 		[16]byte(id), [16]byte(tenant))
 	return changed("find endpoint", tag, err)

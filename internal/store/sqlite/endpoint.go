@@ -13,13 +13,14 @@ import (
 )
 
 const endpointColumns = `e.id, e.tenant_id, e.url, e.method, e.profile, e.description, e.patterns, e.filter, e.policy, e.metadata,
-	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version, e.code, e.reenable_at, e.uid`
+	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version, e.code, e.reenable_at, e.uid, e.signing`
 
 func scanEndpoint(r *rows) (godwit.Endpoint, error) {
 	e := godwit.Endpoint{
 		ID: r.id(0), TenantID: r.id(1), URL: r.text(2), Method: r.text(3), Profile: r.text(4), Description: r.text(5),
 		Sealed: r.blob(10), Status: godwit.EndpointStatus(r.text(12)), StatusReason: r.text(13), StatusAt: r.time(14),
 		CreatedAt: r.time(15), UpdatedAt: r.time(16), Version: r.int(17), Code: r.text(18), ReenableAt: r.time(19), UID: r.text(20),
+		Signing: godwit.Signing(r.text(21)),
 	}
 	for i, doc := range map[int]any{6: &e.Patterns, 7: &e.Filter, 8: &e.Policy, 9: &e.Metadata, 11: &e.SealedInfo} {
 		if err := r.parse(i, doc); err != nil {
@@ -89,11 +90,11 @@ func createEndpoint(c *conn, e *godwit.Endpoint, secret *godwit.Secret) error {
 		return err
 	}
 	_, err = c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
-			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid, signing)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2],
 		metadata(e.Metadata), e.Sealed, doc[3], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
-		e.Code, micros(e.ReenableAt), e.UID)
+		e.Code, micros(e.ReenableAt), e.UID, string(e.Signing))
 	if taken(err) {
 		return store.ErrConflict
 	}
@@ -114,10 +115,10 @@ func updateEndpoint(ctx context.Context, c *conn, e *godwit.Endpoint) error {
 		return err
 	}
 	n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
-		sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?, uid = ?
+		sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?, uid = ?, signing = ?
 		WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
 		e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], metadata(e.Metadata), e.Sealed, doc[3], string(e.Status),
-		e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.UID, e.ID[:], e.TenantID[:], e.Version-1)
+		e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.UID, string(e.Signing), e.ID[:], e.TenantID[:], e.Version-1)
 	if taken(err) {
 		return store.ErrConflict
 	}
@@ -282,8 +283,13 @@ func loadMore(ctx context.Context, c *conn, le *store.LoadedEndpoint) (err error
 	if le.Health, _, err = readHealth(ctx, c, le.Endpoint.ID); err != nil {
 		return err
 	}
-	_, err = c.one(ctx, "SELECT t.code, "+testEnvironment+" FROM tenants t JOIN environments v ON v.id = t.environment_id WHERE t.id = ?",
-		ids(le.Endpoint.TenantID[:]), func(r *rows) { le.Account, le.Test = r.text(0), r.bool(1) })
+	_, err = c.one(ctx, "SELECT t.code, "+testEnvironment+", t.environment_id FROM tenants t JOIN environments v ON v.id = t.environment_id WHERE t.id = ?",
+		ids(le.Endpoint.TenantID[:]), func(r *rows) {
+			le.Account, le.Test = r.text(0), r.bool(1)
+			if le.Endpoint.Signing == godwit.SigningEnvironment {
+				le.Environment = r.id(2)
+			}
+		})
 	return err
 }
 
@@ -323,11 +329,12 @@ func (s *endpoints) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*
 	err := s.read(ctx, "load endpoints", func(c *conn) error {
 		page = nil
 		err := c.each(ctx, "SELECT "+endpointColumns+", (SELECT t.code FROM tenants t WHERE t.id = e.tenant_id), "+
-			"coalesce((SELECT "+testEnvironment+" FROM tenants t JOIN environments v ON v.id = t.environment_id WHERE t.id = e.tenant_id), 0) "+
+			"coalesce((SELECT "+testEnvironment+" FROM tenants t JOIN environments v ON v.id = t.environment_id WHERE t.id = e.tenant_id), 0), "+
+			"CASE WHEN e.signing <> '' THEN (SELECT t.environment_id FROM tenants t WHERE t.id = e.tenant_id) END "+
 			"FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",
 			[]driver.Value{after[:], int64(loadPage)}, func(r *rows) error {
 				e, err := scanEndpoint(r)
-				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(21), Test: r.bool(22)})
+				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(22), Test: r.bool(23), Environment: r.id(24)})
 				return err
 			})
 		if err != nil || len(page) == 0 {

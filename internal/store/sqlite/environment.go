@@ -104,6 +104,9 @@ func (s *environments) DeleteEnvironment(ctx context.Context, e *godwit.Environm
 		if _, err := c.exec("DELETE FROM event_types WHERE tenant_id = ?", e.ID[:]); err != nil {
 			return err
 		}
+		if _, err := c.exec("UPDATE secrets SET expires_at = ?1 WHERE endpoint_id = ?2 AND (expires_at = 0 OR expires_at > ?1)", at, e.ID[:]); err != nil {
+			return err
+		}
 		_, err = deleteTenant(ctx, c, godwit.HomeOf(e.ID), true, at)
 		return err
 	})

@@ -46,7 +46,7 @@ type secrets struct{ *database }
 func (s *secrets) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint godwit.EndpointID) ([]godwit.Secret, error) {
 	var ss []godwit.Secret
 	err := s.read(ctx, "list secrets", func(c *conn) (err error) {
-		if err := owned(ctx, c, tenant, endpoint); err != nil {
+		if err := ownsSecrets(ctx, c, tenant, endpoint); err != nil {
 			return err
 		}
 		ss, err = listSecrets(ctx, c, endpoint)
@@ -55,9 +55,46 @@ func (s *secrets) Secrets(ctx context.Context, tenant godwit.TenantID, endpoint 
 	return ss, err
 }
 
+// ownsSecrets returns store.ErrNotFound unless the tenant has the endpoint, or is the home of an environment whose keys are meant.
+func ownsSecrets(ctx context.Context, c *conn, tenant godwit.TenantID, endpoint godwit.EndpointID) error {
+	if godwit.EndpointID(tenant) != endpoint {
+		return owned(ctx, c, tenant, endpoint)
+	}
+	return c.first(ctx, "SELECT 1 FROM environments WHERE id = ? AND deleted_at = 0", ids(tenant[:]), func(*rows) error { return nil })
+}
+
+// EnvironmentKeys lists the signing keys of an environment, or of all.
+func (s *secrets) EnvironmentKeys(ctx context.Context, id godwit.EnvironmentID) ([]godwit.Secret, error) {
+	var keys []godwit.Secret
+	err := s.read(ctx, "list environment keys", func(c *conn) error {
+		keys = nil
+		return c.each(ctx, "SELECT "+secretColumns+` FROM secrets WHERE endpoint_id IN (SELECT id FROM environments WHERE deleted_at = 0 AND (?1 OR id = ?2))
+			ORDER BY created_at DESC, id DESC`, []driver.Value{flag(id.IsZero()), id[:]},
+			func(r *rows) error { keys = append(keys, scanSecret(r)); return nil })
+	})
+	return keys, err
+}
+
+// AddFirstKey stores the first signing key of an environment.
+func (s *secrets) AddFirstKey(ctx context.Context, key *godwit.Secret) error {
+	return s.write(ctx, "add environment key", func(c *conn) error {
+		if err := ownsSecrets(ctx, c, key.TenantID, key.EndpointID); err != nil {
+			return err
+		}
+		found, err := c.one(ctx, "SELECT 1 FROM secrets WHERE endpoint_id = ? LIMIT 1", ids(key.EndpointID[:]), nil)
+		if err != nil {
+			return err
+		}
+		if found {
+			return store.ErrConflict
+		}
+		return insertSecret(c, key)
+	})
+}
+
 // addSecret stores a new secret and sets the expiry of the others.
 func addSecret(ctx context.Context, c *conn, tenant godwit.TenantID, secret *godwit.Secret, others store.Expiry) error {
-	if err := owned(ctx, c, tenant, secret.EndpointID); err != nil {
+	if err := ownsSecrets(ctx, c, tenant, secret.EndpointID); err != nil {
 		return err
 	}
 	if err := expireSecrets(c, secret, others); err != nil {
@@ -68,7 +105,7 @@ func addSecret(ctx context.Context, c *conn, tenant godwit.TenantID, secret *god
 
 // revokeSecret ends a secret, unless it is the only live one.
 func revokeSecret(ctx context.Context, c *conn, e *store.RevokeSecret) error {
-	if err := owned(ctx, c, e.TenantID, e.EndpointID); err != nil {
+	if err := ownsSecrets(ctx, c, e.TenantID, e.EndpointID); err != nil {
 		return err
 	}
 	all, err := listSecrets(ctx, c, e.EndpointID)

@@ -51,6 +51,10 @@ func configChanges(t *testing.T, f *fixture) {
 			_, err := f.s.Commit(f.ctx, &store.Batch{Now: f.now, Changes: []store.EndpointChange{{EndpointID: e.ID, Disable: "gone"}}})
 			return err
 		}, []store.ConfigChange{endpoint}},
+		{"add a key of an environment", func() error {
+			home := godwit.HomeOf(godwit.DefaultEnvironment)
+			return f.s.AddFirstKey(f.ctx, &godwit.Secret{ID: mint[godwit.SecretID](f.now), TenantID: home, EndpointID: godwit.EndpointID(home), Algorithm: "ed25519", CreatedAt: f.now, NotBefore: f.now})
+		}, []store.ConfigChange{{Kind: store.ConfigEnvironment, ID: godwit.DefaultEnvironment}}},
 		{"revoke a key", func() error { return f.s.RevokeKey(f.ctx, f.tenant, key.ID, f.now) },
 			[]store.ConfigChange{{Kind: store.ConfigKey, TenantID: f.tenant, ID: key.ID}}},
 		{"update a tenant", func() error { return f.s.UpdateTenant(f.ctx, &godwit.Tenant{ID: f.tenant, Name: "new", Version: 1}) },

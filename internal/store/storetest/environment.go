@@ -16,6 +16,7 @@ var environmentCases = []testCase{
 	{"shares event types", environmentTypes},
 	{"lists what its tenants have", environmentLists},
 	{"delete", environmentDelete},
+	{"signing keys", environmentKeys},
 }
 
 func makeEnvironment(f *fixture, uid string) *godwit.Environment {
@@ -207,4 +208,74 @@ func environmentDelete(t *testing.T, f *fixture) {
 	f.must(f.s.CreateEnvironment(f.ctx, makeEnvironment(f, "staging"))) // the uid is free
 	lost := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: e.ID, Name: "nowhere", CreatedAt: f.now}
 	f.is(f.s.CreateTenant(f.ctx, &lost), store.ErrNotFound)
+}
+
+// The keys of an environment are rows of their own, whatever the number of endpoints that it signs for.
+func environmentKeys(t *testing.T, f *fixture) {
+	e, other := makeEnvironment(f, "staging"), makeEnvironment(f, "other")
+	f.must(f.s.CreateEnvironment(f.ctx, e))
+	f.must(f.s.CreateEnvironment(f.ctx, other))
+	home, holder := godwit.HomeOf(e.ID), godwit.KeysOf(e.ID)
+	key := func(of *godwit.Environment) *godwit.Secret {
+		f.tick(time.Second)
+		return &godwit.Secret{
+			ID: mint[godwit.SecretID](f.now), EndpointID: godwit.KeysOf(of.ID), TenantID: godwit.HomeOf(of.ID), Algorithm: "ed25519", Sealed: []byte{1, 2},
+			PublicKey: []byte{3, 4}, CreatedAt: f.now, NotBefore: f.now,
+		}
+	}
+	first := key(e)
+	f.must(f.s.AddFirstKey(f.ctx, first))
+	f.is(f.s.AddFirstKey(f.ctx, key(e)), store.ErrConflict)
+	f.is(f.s.AddFirstKey(f.ctx, key(makeEnvironment(f, "unknown"))), store.ErrNotFound)
+	foreign := key(other)
+	f.must(f.s.AddFirstKey(f.ctx, foreign))
+	same(t, "keys", got(f.s.EnvironmentKeys(f.ctx, e.ID))(t), []godwit.Secret{*first})
+	same(t, "keys of all", got(f.s.EnvironmentKeys(f.ctx, godwit.EnvironmentID{}))(t), []godwit.Secret{*foreign, *first})
+	same(t, "as secrets", got(f.s.Secrets(f.ctx, home, holder))(t), []godwit.Secret{*first})
+
+	second := key(e)
+	f.must(IssueSecret(f.ctx, f.s, second, store.Expiry{At: f.now.Add(time.Hour)}))
+	first.ExpiresAt = f.now.Add(time.Hour)
+	same(t, "after a rotation", got(f.s.EnvironmentKeys(f.ctx, e.ID))(t), []godwit.Secret{*second, *first})
+	same(t, "of another environment", got(f.s.EnvironmentKeys(f.ctx, other.ID))(t), []godwit.Secret{*foreign})
+	public := *second
+	public.Sealed = nil
+	same(t, "public key", got(f.s.PublicKey(f.ctx, second.ID))(t), &public)
+
+	// An endpoint that the environment signs for is loaded with it.
+	tenant := godwit.Tenant{ID: mint[godwit.TenantID](f.now), EnvironmentID: e.ID, Name: "acme", CreatedAt: f.now}
+	f.must(f.s.CreateTenant(f.ctx, &tenant))
+	f.tenant = tenant.ID
+	endpoint := f.makeEndpoint()
+	endpoint.Signing = godwit.SigningEnvironment
+	f.must(f.s.CreateEndpoint(f.ctx, endpoint, nil))
+	same(t, "endpoint", got(f.s.Endpoint(f.ctx, tenant.ID, endpoint.ID))(t), endpoint)
+	loaded := got(f.s.LoadEndpoint(f.ctx, endpoint.ID))(t)
+	same(t, "loaded", loaded.Environment, e.ID)
+	same(t, "without secrets", len(loaded.Secrets), 0)
+	f.must(f.s.LoadEndpoints(f.ctx, func(l *store.LoadedEndpoint) error {
+		if l.Endpoint.ID == endpoint.ID {
+			same(t, "loaded with all", l.Environment, e.ID)
+		} else if !l.Environment.IsZero() {
+			t.Errorf("%+v has an environment", l)
+		}
+		return nil
+	}))
+	endpoint.Signing, endpoint.Version = godwit.SigningOwn, 2
+	f.must(f.s.UpdateEndpoint(f.ctx, endpoint))
+	same(t, "updated", got(f.s.LoadEndpoint(f.ctx, endpoint.ID))(t).Environment, godwit.EnvironmentID{})
+
+	// The keys end with the environment.
+	gone := got(f.s.Environment(f.ctx, other.ID))(t)
+	gone.DeletedAt = f.tick(time.Second)
+	f.must(f.s.DeleteEnvironment(f.ctx, gone))
+	same(t, "keys of a deleted environment", len(got(f.s.EnvironmentKeys(f.ctx, other.ID))(t)), 0)
+	for _, k := range got(f.s.PublicKeys(f.ctx, f.now, godwit.SecretID{}, 10))(t) {
+		if k.ID == foreign.ID {
+			t.Error("the key of a deleted environment has not ended")
+		}
+	}
+	_, err := f.s.Secrets(f.ctx, godwit.HomeOf(other.ID), godwit.KeysOf(other.ID))
+	f.is(err, store.ErrNotFound)
+	f.is(f.s.AddFirstKey(f.ctx, key(other)), store.ErrNotFound)
 }

@@ -382,6 +382,8 @@ export interface Endpoint {
   public_id: string;
   /** While it is disabled by failures: when it is tried again */
   reenable_at?: string;
+  /** Whose keys sign: the endpoint's own secrets, or the environment's signing keys */
+  signing: "own" | "environment";
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
@@ -408,6 +410,8 @@ export interface EndpointPatch {
   policy?: PolicyPatch | null;
   /** Cannot change */
   profile?: string;
+  /** own needs a live secret of the endpoint's own: rotate first */
+  signing?: "own" | "environment" | null;
   uid?: string | null;
   url?: string;
 }
@@ -444,6 +448,8 @@ export interface Environment {
   endpoint_policy?: PolicyOverrides;
   /** Profile of new endpoints that name none. Absent: eds */
   endpoint_profile?: string;
+  /** Whose keys sign for new endpoints that say nothing and whose profile allows it */
+  endpoint_signing: "own" | "environment";
   /** Of tenants that do not say */
   event_validation: "" | "known" | "strict";
   id: string;
@@ -475,6 +481,8 @@ export interface EnvironmentDocument {
   allowed_origins?: string[];
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
+  /** Whose keys sign for new endpoints that say nothing: their own secrets, or the environment's keys if the profile is eds. Defaults to own. */
+  endpoint_signing?: "own" | "environment";
   event_validation?: "" | "known" | "strict";
   /** Of tenants that do not say. Absent: the server's */
   limits?: Limits;
@@ -500,6 +508,7 @@ export interface EnvironmentPatch {
   /** Replaced as a whole */
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
+  endpoint_signing?: "own" | "environment";
   event_validation?: "" | "known" | "strict";
   /** Replaced as a whole */
   limits?: Limits;
@@ -794,6 +803,8 @@ export interface IssuedEndpoint {
   /** While it is disabled by failures: when it is tried again */
   reenable_at?: string;
   secret: IssuedSecret;
+  /** Whose keys sign: the endpoint's own secrets, or the environment's signing keys */
+  signing: "own" | "environment";
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
@@ -838,8 +849,24 @@ export interface IssuedSecret {
   public_key?: string;
   /** The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates again */
   secret_redacted?: boolean;
+  /** It is a signing key of the environment, which signs for other endpoints too */
+  shared?: boolean;
   /** The shared secret, in the profile's form; it is shown this once. eds: standard base64 of the key of 32 bytes, to be decoded before use. ojs, cybercube: the text itself is the key. standard-webhooks: whsec_ and base64 of the key. Absent where the public key is enough. */
   value?: string;
+}
+
+export interface IssuedSigningKey {
+  algorithm: "ed25519";
+  created_at: string;
+  expires_at?: string;
+  /** Also the keyid of signatures made with it */
+  id: string;
+  /** Whether it signs now */
+  live: boolean;
+  /** When the other keys stop signing */
+  others_until: string;
+  /** Standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory */
+  public_key: string;
 }
 
 export interface IssuedSource {
@@ -887,6 +914,11 @@ export interface Key {
   principal: string;
   revoked_at?: string;
   scopes: string[];
+}
+
+export interface KeyRotation {
+  /** How long the other keys go on signing beside the new one. Defaults to 86400. */
+  overlap_seconds?: number;
 }
 
 export interface Limits {
@@ -1032,6 +1064,8 @@ export interface NewEndpoint {
   profile?: "eds" | "ojs" | "cybercube" | "standard-webhooks";
   /** Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new one. */
   secret?: string;
+  /** own: the endpoint has secrets of its own. environment: the environment's signing keys sign; profile eds. Defaults to the environment's endpoint_signing, and to own with an algorithm or a secret. */
+  signing?: "own" | "environment";
   /** An id of your own, unique in the tenant */
   uid?: string;
   /** Where to deliver; https unless the operator allows http */
@@ -1044,6 +1078,8 @@ export interface NewEnvironment {
   allowed_origins?: string[];
   endpoint_policy?: PolicyOverrides;
   endpoint_profile?: "" | "eds" | "ojs" | "cybercube" | "standard-webhooks";
+  /** Whose keys sign for new endpoints that say nothing: their own secrets, or the environment's keys if the profile is eds. Defaults to own. */
+  endpoint_signing?: "own" | "environment";
   event_validation?: "" | "known" | "strict";
   /** Of tenants that do not say. Absent: the server's */
   limits?: Limits;
@@ -1423,6 +1459,12 @@ export interface RevokedSecret {
   secret_id: string;
 }
 
+export interface RevokedSigningKey {
+  environment_id: string;
+  /** It no longer signs */
+  key_id: string;
+}
+
 export interface Rotation {
   /** Defaults to that of the newest secret */
   algorithm?: "hmac-sha256" | "ed25519";
@@ -1483,6 +1525,8 @@ export interface Secret {
   not_before: string;
   /** Ed25519 public key: standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory */
   public_key?: string;
+  /** It is a signing key of the environment, which signs for other endpoints too */
+  shared?: boolean;
 }
 
 export interface SecretList {
@@ -1514,6 +1558,22 @@ export interface Shard {
   /** Name of the node that has the lease, or had it until it fell silent; empty: released */
   owner: string;
   shard: number;
+}
+
+export interface SigningKey {
+  algorithm: "ed25519";
+  created_at: string;
+  expires_at?: string;
+  /** Also the keyid of signatures made with it */
+  id: string;
+  /** Whether it signs now */
+  live: boolean;
+  /** Standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory */
+  public_key: string;
+}
+
+export interface SigningKeyList {
+  items: SigningKey[];
 }
 
 export interface Source {
@@ -1873,6 +1933,8 @@ export interface WrittenEndpoint {
   reenable_at?: string;
   /** Only when the endpoint was created */
   secret?: IssuedSecret;
+  /** Whose keys sign: the endpoint's own secrets, or the environment's signing keys */
+  signing: "own" | "environment";
   status: "active" | "paused" | "disabled";
   status_at: string;
   status_reason?: string;
@@ -2488,6 +2550,8 @@ export class GodwitClient extends Transport {
   /**
    * List signing secrets, without their values.
    *
+   * Where the environment signs, its keys are listed first; secrets of the endpoint's own then do not sign.
+   *
    * Needs an API key with the scope read.
    */
   listSecrets(
@@ -2695,6 +2759,77 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Environment | Environment> {
     return this.json<Environment | Environment>({ method: "PUT", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
+  }
+
+  /**
+   * List the signing keys of an environment.
+   *
+   * They sign deliveries to the endpoints of the environment whose signing is environment.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
+   */
+  listSigningKeys(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<SigningKeyList> {
+    return this.json<SigningKeyList>({ method: "GET", path: `/v1/environments/${encodeURIComponent(id)}/signing-keys`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Add a signing key to an environment.
+   *
+   * The new key signs at once, beside the others until the overlap ends; all nodes follow within half a second. It runs as the command environment.rotate_keys, with its evidence in the environment's chain.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope manage.
+   */
+  rotateSigningKeys(
+    id: string,
+    body: KeyRotation | undefined,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<IssuedSigningKey> {
+    return this.json<IssuedSigningKey>({ method: "POST", path: `/v1/environments/${encodeURIComponent(id)}/signing-keys`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Revoke a signing key of an environment.
+   *
+   * It no longer signs, at once: for one that leaked. The last one that is live cannot be revoked: rotate first. It runs as the command environment.revoke_key.
+   *
+   * It is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer.
+   *
+   * Needs an API key with the scope admin, or a key of the environment with the scope manage.
+   */
+  revokeSigningKey(
+    id: string,
+    key: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+      /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
+      confirmation?: string | undefined;
+      /** command_id of the first answer; goes with Godwit-Confirmation */
+      command?: string | undefined;
+      /** Where the first answer has a step_up_url: the step_up_token that another API key got there */
+      stepUp?: string | undefined;
+    } = {},
+  ): Promise<RevokedSigningKey | Asked> {
+    return this.json<RevokedSigningKey | Asked>({ method: "POST", path: `/v1/environments/${encodeURIComponent(id)}/signing-keys/${encodeURIComponent(key)}/revoke`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
   }
 
   /**

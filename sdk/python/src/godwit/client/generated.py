@@ -429,6 +429,8 @@ class _EndpointRequired(TypedDict):
     """Wire dialect; fixed at creation"""
     public_id: str
     """The same endpoint's short id, to be read aloud; taken wherever the id is"""
+    signing: Literal["own", "environment"]
+    """Whose keys sign: the endpoint's own secrets, or the environment's signing keys"""
     status: Literal["active", "paused", "disabled"]
     status_at: str
     tenant_id: str
@@ -465,6 +467,8 @@ class EndpointPatch(TypedDict, total=False):
     """null removes every deviation from the profile"""
     profile: str
     """Cannot change"""
+    signing: Literal["own", "environment", None]
+    """own needs a live secret of the endpoint's own: rotate first"""
     uid: Union[str, None]
     url: str
 
@@ -498,6 +502,8 @@ class _EnvironmentRequired(TypedDict):
     """Of tenants that do not say"""
     allowed_origins: list[str]
     """Origins of pages that may show the portal in a frame"""
+    endpoint_signing: Literal["own", "environment"]
+    """Whose keys sign for new endpoints that say nothing and whose profile allows it"""
     event_validation: Literal["", "known", "strict"]
     """Of tenants that do not say"""
     id: str
@@ -544,6 +550,10 @@ class EnvironmentDocument(_EnvironmentDocumentRequired, total=False):
     """Origins of pages that may show the portal in a frame, as in https://app.example.com. Absent: none may"""
     endpoint_policy: PolicyOverrides
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
+    endpoint_signing: Literal["own", "environment"]
+    """Whose keys sign for new endpoints that say nothing: their own secrets, or the environment's keys if the
+    profile is eds. Defaults to own.
+    """
     event_validation: Literal["", "known", "strict"]
     limits: Limits
     """Of tenants that do not say. Absent: the server's"""
@@ -568,6 +578,7 @@ class EnvironmentPatch(TypedDict, total=False):
     endpoint_policy: PolicyOverrides
     """Replaced as a whole"""
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
+    endpoint_signing: Literal["own", "environment"]
     event_validation: Literal["", "known", "strict"]
     limits: Limits
     """Replaced as a whole"""
@@ -906,6 +917,8 @@ class _IssuedEndpointRequired(TypedDict):
     public_id: str
     """The same endpoint's short id, to be read aloud; taken wherever the id is"""
     secret: IssuedSecret
+    signing: Literal["own", "environment"]
+    """Whose keys sign: the endpoint's own secrets, or the environment's signing keys"""
     status: Literal["active", "paused", "disabled"]
     status_at: str
     tenant_id: str
@@ -973,11 +986,30 @@ class IssuedSecret(_IssuedSecretRequired, total=False):
     """The value was shown to an earlier request with this Idempotency-Key and is kept nowhere; who lost it rotates
     again
     """
+    shared: bool
+    """It is a signing key of the environment, which signs for other endpoints too"""
     value: str
     """The shared secret, in the profile's form; it is shown this once. eds: standard base64 of the key of 32 bytes,
     to be decoded before use. ojs, cybercube: the text itself is the key. standard-webhooks: whsec_ and base64 of
     the key. Absent where the public key is enough.
     """
+
+
+class _IssuedSigningKeyRequired(TypedDict):
+    algorithm: Literal["ed25519"]
+    created_at: str
+    id: str
+    """Also the keyid of signatures made with it"""
+    live: bool
+    """Whether it signs now"""
+    others_until: str
+    """When the other keys stop signing"""
+    public_key: str
+    """Standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory"""
+
+
+class IssuedSigningKey(_IssuedSigningKeyRequired, total=False):
+    expires_at: str
 
 
 class _IssuedSourceRequired(TypedDict):
@@ -1034,6 +1066,11 @@ class _KeyRequired(TypedDict):
 class Key(_KeyRequired, total=False):
     expires_at: str
     revoked_at: str
+
+
+class KeyRotation(TypedDict, total=False):
+    overlap_seconds: float
+    """How long the other keys go on signing beside the new one. Defaults to 86400."""
 
 
 class Limits(TypedDict, total=False):
@@ -1239,6 +1276,10 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     """Your own signing key, in the form in which the profile shows keys. It is kept encrypted. Defaults to a new
     one.
     """
+    signing: Literal["own", "environment"]
+    """own: the endpoint has secrets of its own. environment: the environment's signing keys sign; profile eds.
+    Defaults to the environment's endpoint_signing, and to own with an algorithm or a secret.
+    """
     uid: str
     """An id of your own, unique in the tenant"""
 
@@ -1254,6 +1295,10 @@ class NewEnvironment(_NewEnvironmentRequired, total=False):
     """Origins of pages that may show the portal in a frame, as in https://app.example.com. Absent: none may"""
     endpoint_policy: PolicyOverrides
     endpoint_profile: Literal["", "eds", "ojs", "cybercube", "standard-webhooks"]
+    endpoint_signing: Literal["own", "environment"]
+    """Whose keys sign for new endpoints that say nothing: their own secrets, or the environment's keys if the
+    profile is eds. Defaults to own.
+    """
     event_validation: Literal["", "known", "strict"]
     limits: Limits
     """Of tenants that do not say. Absent: the server's"""
@@ -1670,6 +1715,12 @@ class RevokedSecret(TypedDict):
     """It no longer signs"""
 
 
+class RevokedSigningKey(TypedDict):
+    environment_id: str
+    key_id: str
+    """It no longer signs"""
+
+
 class Rotation(TypedDict, total=False):
     algorithm: Literal["hmac-sha256", "ed25519"]
     """Defaults to that of the newest secret"""
@@ -1744,6 +1795,8 @@ class Secret(_SecretRequired, total=False):
     """Ed25519 public key: standard base64 of its 32 bytes; also published under /.well-known/http-message-
     signatures-directory
     """
+    shared: bool
+    """It is a signing key of the environment, which signs for other endpoints too"""
 
 
 class SecretList(TypedDict):
@@ -1778,6 +1831,25 @@ class Shard(TypedDict):
     owner: str
     """Name of the node that has the lease, or had it until it fell silent; empty: released"""
     shard: int
+
+
+class _SigningKeyRequired(TypedDict):
+    algorithm: Literal["ed25519"]
+    created_at: str
+    id: str
+    """Also the keyid of signatures made with it"""
+    live: bool
+    """Whether it signs now"""
+    public_key: str
+    """Standard base64 of its 32 bytes; also published under /.well-known/http-message-signatures-directory"""
+
+
+class SigningKey(_SigningKeyRequired, total=False):
+    expires_at: str
+
+
+class SigningKeyList(TypedDict):
+    items: list[SigningKey]
 
 
 class _SourceRequired(TypedDict):
@@ -2173,6 +2245,8 @@ class _WrittenEndpointRequired(TypedDict):
     """Wire dialect; fixed at creation"""
     public_id: str
     """The same endpoint's short id, to be read aloud; taken wherever the id is"""
+    signing: Literal["own", "environment"]
+    """Whose keys sign: the endpoint's own secrets, or the environment's signing keys"""
     status: Literal["active", "paused", "disabled"]
     status_at: str
     tenant_id: str
@@ -2235,6 +2309,9 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("get_environment", "GET", "/v1/environments/{id}"),
     ("update_environment", "PATCH", "/v1/environments/{id}"),
     ("put_environment", "PUT", "/v1/environments/{id}"),
+    ("list_signing_keys", "GET", "/v1/environments/{id}/signing-keys"),
+    ("rotate_signing_keys", "POST", "/v1/environments/{id}/signing-keys"),
+    ("revoke_signing_key", "POST", "/v1/environments/{id}/signing-keys/{key}/revoke"),
     ("list_event_types", "GET", "/v1/event-types"),
     ("delete_event_type", "DELETE", "/v1/event-types/{name}"),
     ("get_event_type", "GET", "/v1/event-types/{name}"),
@@ -3084,6 +3161,8 @@ class GodwitClient(Transport):
     ) -> SecretList:
         """List signing secrets, without their values.
 
+        Where the environment signs, its keys are listed first; secrets of the endpoint's own then do not sign.
+
         Needs an API key with the scope read.
 
         tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
@@ -3350,6 +3429,100 @@ class GodwitClient(Transport):
             f"/v1/environments/{path_segment(id)}",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
             body=body,
+        )
+        return answer
+
+    def list_signing_keys(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> SigningKeyList:
+        """List the signing keys of an environment.
+
+        They sign deliveries to the endpoints of the environment whose signing is environment.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope read or manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: SigningKeyList = self._json(
+            "GET",
+            f"/v1/environments/{path_segment(id)}/signing-keys",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def rotate_signing_keys(
+        self,
+        id: str,
+        body: KeyRotation | None = None,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> IssuedSigningKey:
+        """Add a signing key to an environment.
+
+        The new key signs at once, beside the others until the overlap ends; all nodes follow within half a
+        second. It runs as the command environment.rotate_keys, with its evidence in the environment's chain.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: IssuedSigningKey = self._json(
+            "POST",
+            f"/v1/environments/{path_segment(id)}/signing-keys",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def revoke_signing_key(
+        self,
+        id: str,
+        key: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+        confirmation: str | None = None,
+        command: str | None = None,
+        step_up: str | None = None,
+    ) -> RevokedSigningKey | Asked:
+        """Revoke a signing key of an environment.
+
+        It no longer signs, at once: for one that leaked. The last one that is live cannot be revoked: rotate
+        first. It runs as the command environment.revoke_key.
+
+        It is done in two steps. The first request does nothing and is answered with 202, a command_id and a
+        confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it
+        gets the same answer.
+
+        Needs an API key with the scope admin, or a key of the environment with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
+        nothing is done yet.
+        command: command_id of the first answer; goes with Godwit-Confirmation
+        step_up: Where the first answer has a step_up_url: the step_up_token that another API key got there
+        """
+        answer: RevokedSigningKey | Asked = self._json(
+            "POST",
+            f"/v1/environments/{path_segment(id)}/signing-keys/{path_segment(key)}/revoke",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
         )
         return answer
 
