@@ -18,7 +18,9 @@ export default defineConfig({
     reportCompressedSize: false,
     rolldownOptions: {
       checks: { pluginTimings: false },
-      input: { index: here("index.html"), portal: here("portal.html") },
+      input: { index: here("index.html"), portal: here("portal.html"), embed: here("../sdk/typescript/src/portal/index.ts") },
+      // Pages of others name the file of the portal's element, so its name stays.
+      output: { entryFileNames: ({ name }) => (name === "embed" ? "embed.js" : "assets/[name]-[hash].js") },
     },
   },
 });

@@ -81,7 +81,7 @@ func (a *apis) mount(mux *httpapi.Mux) error {
 	if err != nil {
 		return err
 	}
-	screens, err := ui.New(ui.Config{Errors: a.problems})
+	screens, err := ui.New(ui.Config{Errors: a.problems, Ancestors: a.management.Environments.FrameAncestors})
 	if err != nil {
 		return err
 	}

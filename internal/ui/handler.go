@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -25,14 +26,17 @@ const (
 	PortalPath    = "/portal/"
 )
 
-const assetPrefix = "assets/"
+const (
+	assetPrefix = "assets/"
+	embedFile   = "embed.js"
+)
 
 // Config of the pages.
 type Config struct {
 	// Errors answers requests that match no file and no page.
 	Errors httpapi.ErrorWriter
-	// Ancestors returns the origins that may show the portal in a frame. Defaults to none.
-	Ancestors func(*http.Request) []string
+	// Ancestors returns the origins of pages that may show the portal of an environment in a frame. If it fails, none may. Defaults to none.
+	Ancestors func(ctx context.Context, environment string) ([]string, error)
 }
 
 // A file is ready to be sent, plain and compressed.
@@ -51,7 +55,7 @@ type handler struct {
 func New(cfg Config) (httpapi.Router, error) {
 	h := &handler{cfg: cfg, files: map[string]file{}}
 	if h.cfg.Ancestors == nil {
-		h.cfg.Ancestors = func(*http.Request) []string { return nil }
+		h.cfg.Ancestors = func(context.Context, string) ([]string, error) { return nil, nil }
 	}
 	if err := h.read(); err != nil {
 		return nil, err
@@ -59,6 +63,7 @@ func New(cfg Config) (httpapi.Router, error) {
 	mux := httpapi.NewMux()
 	mux.HandleFunc("GET "+DashboardPath+"{path...}", h.dashboard)
 	mux.HandleFunc("GET "+PortalPath+"{path...}", h.portal)
+	mux.HandleFunc("GET "+PortalPath+embedFile, h.embed)
 	mux.Unmatched("/", cfg.Errors, "")
 	return mux, nil
 }
@@ -114,9 +119,26 @@ func (h *handler) dashboard(w http.ResponseWriter, r *http.Request) {
 	h.page(w, r, "index.html")
 }
 
+// portal sends the page below /portal/{environment}/. The path names the environment because a frame's first request tells nothing else about it.
 func (h *handler) portal(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Security-Policy", policy(h.cfg.Ancestors(r)))
+	environment, _, _ := strings.Cut(r.PathValue("path"), "/")
+	ancestors, err := h.cfg.Ancestors(r.Context(), environment)
+	if err != nil {
+		ancestors = nil
+	}
+	w.Header().Set("Content-Security-Policy", policy(ancestors))
+	if len(ancestors) == 0 {
+		w.Header().Set("X-Frame-Options", "DENY")
+	}
 	h.page(w, r, "portal.html")
+}
+
+// embed sends the script of <godwit-portal>, which pages of any origin may load. Its name stays, so browsers ask whether it changed.
+func (h *handler) embed(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.files[embedFile].send(w, r)
 }
 
 // page sends a page. Browsers ask each time whether it changed, since its name stays.
@@ -142,7 +164,9 @@ func (f file) send(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", f.contentType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if h.Get("Cross-Origin-Resource-Policy") == "" {
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	}
 	h.Set("Etag", f.etag)
 	h.Set("Vary", "Accept-Encoding")
 	if f.matches(r) {

@@ -2,6 +2,8 @@ package ui
 
 import (
 	"compress/gzip"
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -66,12 +68,41 @@ func TestPagesAndAssets(t *testing.T) {
 }
 
 func TestOnlyTheAncestorsMayFrameThePortal(t *testing.T) {
-	h := newHandler(t, Config{Ancestors: func(*http.Request) []string { return []string{"https://app.example.com"} }})
-	if csp := get(h, "/portal/").Header().Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors https://app.example.com;") {
-		t.Errorf("portal: %q", csp)
+	h := newHandler(t, Config{Ancestors: func(_ context.Context, environment string) ([]string, error) {
+		switch environment {
+		case "env_1":
+			return []string{"https://app.example.com", "https://www.example.com"}, nil
+		case "env_away":
+			return []string{"https://app.example.com"}, errors.New("the store is away")
+		}
+		return nil, nil
+	}})
+	for path, want := range map[string]string{
+		"/portal/env_1/":          "https://app.example.com https://www.example.com",
+		"/portal/env_1":           "https://app.example.com https://www.example.com",
+		"/portal/env_1/endpoints": "https://app.example.com https://www.example.com",
+		"/portal/env_2/":          "'none'",
+		"/portal/env_away/":       "'none'",
+		"/portal/":                "'none'",
+		"/ui/env_1/":              "'none'",
+	} {
+		header := get(h, path).Header()
+		if csp := header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors "+want+";") {
+			t.Errorf("%s: %q", path, csp)
+		}
+		if old := header.Get("X-Frame-Options"); (old == "DENY") != (want == "'none'") {
+			t.Errorf("%s: X-Frame-Options %q", path, old)
+		}
 	}
-	if csp := get(h, "/ui/").Header().Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") {
-		t.Errorf("dashboard: %q", csp)
+}
+
+func TestPagesOfOthersMayLoadTheElement(t *testing.T) {
+	w := get(newHandler(t, Config{}), "/portal/embed.js")
+	if w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/javascript") || w.Header().Get("Access-Control-Allow-Origin") != "*" || w.Header().Get("Cross-Origin-Resource-Policy") != "cross-origin" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if text := w.Body.String(); !strings.Contains(text, "godwit-portal") || strings.Contains(text, "import") {
+		t.Error("the file is not the whole element")
 	}
 }
 

@@ -83,6 +83,12 @@ func (p *Page) axe(look string) {
 	}
 }
 
+// Picture keeps a picture of the page as it is.
+func (p *Page) Picture(name string) {
+	p.t.Helper()
+	p.picture(name)
+}
+
 // picture keeps a picture of the whole page, if a folder for it is given.
 func (p *Page) picture(name string) {
 	p.t.Helper()

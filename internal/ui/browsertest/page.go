@@ -28,8 +28,9 @@ type Page struct {
 	seen *watch
 }
 
-// Open opens an address in a tab of its own, with cookies of its own, and waits until it shows something.
-func (b *Browser) Open(t testing.TB, address string) *Page {
+// Open opens an address in a tab of its own, with cookies of its own, and waits until it shows something. The page may ask the others, which are
+// origins, besides its own server.
+func (b *Browser) Open(t testing.TB, address string, others ...string) *Page {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
@@ -37,26 +38,68 @@ func (b *Browser) Open(t testing.TB, address string) *Page {
 	}
 	ctx, end := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
-	p := &Page{t: t, ctx: ctx, base: u.Scheme + "://" + u.Host, seen: newWatch(u.Scheme + "://" + u.Host)}
+	p := &Page{t: t, ctx: ctx, base: u.Scheme + "://" + u.Host, seen: newWatch(append(others, u.Scheme+"://"+u.Host)...)}
 	if err := chromedp.Do(ctx); err != nil { // opens the tab
 		t.Fatalf("open tab: %v", err)
 	}
-	p.seen.follow(ctx)
+	p.watch(t)
+	p.Size(1440, 1000)
+	p.Load(address)
+	return p
+}
+
+// watch begins to notice what goes wrong in the page; at the end of the test it is reported.
+func (p *Page) watch(t testing.TB) {
+	t.Helper()
+	p.seen.follow(p.ctx)
 	for _, err := range []error{
-		call(ctx, network.Enable, network.EnableParams{}), call(ctx, log.Enable, cdp.Empty{}), call(ctx, runtime.Enable, cdp.Empty{}),
+		call(p.ctx, network.Enable, network.EnableParams{}), call(p.ctx, log.Enable, cdp.Empty{}), call(p.ctx, runtime.Enable, cdp.Empty{}),
 	} {
 		if err != nil {
 			t.Fatalf("open tab: %v", err)
 		}
 	}
-	p.Size(1440, 1000)
 	t.Cleanup(func() {
 		for _, fault := range p.seen.Faults() {
 			t.Error(fault)
 		}
 	})
-	p.Load(address)
-	return p
+}
+
+// Frame returns the frame of another site whose address begins so. It must have loaded.
+func (p *Page) Frame(t testing.TB, address string) *Page {
+	t.Helper()
+	all, err := chromedp.Targets(p.ctx)
+	if err != nil {
+		t.Fatalf("list frames: %v", err)
+	}
+	for _, info := range all {
+		if info.Type != "iframe" || !strings.HasPrefix(info.URL, address) {
+			continue
+		}
+		u, err := url.Parse(info.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := chromedp.NewContext(p.ctx, chromedp.WithTargetID(info.TargetID))
+		t.Cleanup(end)
+		f := &Page{t: t, ctx: ctx, base: u.Scheme + "://" + u.Host, seen: newWatch(u.Scheme + "://" + u.Host)}
+		if err := chromedp.Do(ctx); err != nil {
+			t.Fatalf("attach to frame: %v", err)
+		}
+		f.watch(t)
+		return f
+	}
+	t.Fatalf("there is no frame %s; the page shows: %s", address, p.peek())
+	return nil
+}
+
+// AwaitFault waits until the browser says something that contains the text, which then is no fault.
+func (p *Page) AwaitFault(text string) {
+	p.t.Helper()
+	if !p.seen.awaitFault(text, waitLimit) {
+		p.t.Fatalf("page %s: the browser did not say %q, only %q", p.Address(), text, p.seen.Faults())
+	}
 }
 
 // Expect says that the page may get answers with this status from paths that contain the text, as when it asks whether a session is there.

@@ -17,7 +17,7 @@ import (
 
 // A watch collects what goes wrong in a tab, and which requests are under way.
 type watch struct {
-	origin string
+	origins []string
 
 	mu       sync.Mutex
 	open     map[network.RequestID]string
@@ -26,6 +26,7 @@ type watch struct {
 	expected []expectation
 	answers  []answer
 	faults   []string
+	said     chan struct{} // closed and replaced when there is another fault
 }
 
 type expectation struct {
@@ -38,8 +39,8 @@ type answer struct {
 	url    string
 }
 
-func newWatch(origin string) *watch {
-	return &watch{origin: origin, open: map[network.RequestID]string{}, ended: map[network.RequestID]bool{}, changed: make(chan struct{})}
+func newWatch(origins ...string) *watch {
+	return &watch{origins: origins, said: make(chan struct{}), open: map[network.RequestID]string{}, ended: map[network.RequestID]bool{}, changed: make(chan struct{})}
 }
 
 func (w *watch) expect(status int64, path string) {
@@ -61,14 +62,45 @@ func (w *watch) Faults() []string {
 	return list
 }
 
+func (w *watch) own(url string) bool {
+	return slices.ContainsFunc(w.origins, func(origin string) bool { return url == origin || strings.HasPrefix(url, origin+"/") })
+}
+
+func (w *watch) fault(text string) {
+	w.faults = append(w.faults, text)
+	close(w.said)
+	w.said = make(chan struct{})
+}
+
+// awaitFault waits for a fault that contains the text, and forgets it.
+func (w *watch) awaitFault(text string, limit time.Duration) bool {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		w.mu.Lock()
+		before := len(w.faults)
+		w.faults = slices.DeleteFunc(w.faults, func(f string) bool { return strings.Contains(f, text) })
+		found, said := len(w.faults) < before, w.said
+		w.mu.Unlock()
+		if found {
+			return true
+		}
+		select {
+		case <-said:
+		case <-late.C:
+			return false
+		}
+	}
+}
+
 // stream reports whether a request has no end.
 func stream(url string) bool { return strings.Contains(url, "/v1/attempts/stream") }
 
 // follow begins to listen to the tab, until its context ends.
 func (w *watch) follow(ctx context.Context) {
 	listen(w, ctx, network.RequestWillBeSent, func(e network.EventRequestWillBeSent) {
-		if url := e.Request.URL; !strings.HasPrefix(url, w.origin) && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "blob:") {
-			w.faults = append(w.faults, "the page asked another server: "+url)
+		if url := e.Request.URL; !w.own(url) && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "blob:") {
+			w.fault("the page asked another server: " + url)
 		}
 		if calls := e.Type == network.ResourceTypeFetch || e.Type == network.ResourceTypeXHR; calls && !w.ended[e.RequestID] && !stream(e.Request.URL) {
 			w.open[e.RequestID] = e.Request.URL
@@ -82,13 +114,13 @@ func (w *watch) follow(ctx context.Context) {
 	listen(w, ctx, network.LoadingFinished, func(e network.EventLoadingFinished) { w.end(e.RequestID) })
 	listen(w, ctx, network.LoadingFailed, func(e network.EventLoadingFailed) {
 		if !e.Canceled && e.ErrorText != "net::ERR_ABORTED" {
-			w.faults = append(w.faults, fmt.Sprintf("request to %s failed: %s %s", w.open[e.RequestID], e.ErrorText, e.BlockedReason))
+			w.fault(fmt.Sprintf("request to %s failed: %s %s", w.open[e.RequestID], e.ErrorText, e.BlockedReason))
 		}
 		w.end(e.RequestID)
 	})
 	listen(w, ctx, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
 		if kind := string(e.Type); kind == "error" || kind == "warning" || kind == "assert" {
-			w.faults = append(w.faults, fmt.Sprintf("console.%s: %s", kind, arguments(e.Args)))
+			w.fault(fmt.Sprintf("console.%s: %s", kind, arguments(e.Args)))
 		}
 	})
 	listen(w, ctx, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
@@ -96,12 +128,12 @@ func (w *watch) follow(ctx context.Context) {
 		if e.ExceptionDetails.Exception != nil {
 			text += " " + e.ExceptionDetails.Exception.Description
 		}
-		w.faults = append(w.faults, "exception: "+text)
+		w.fault("exception: " + text)
 	})
 	listen(w, ctx, log.EntryAdded, func(e log.EventEntryAdded) {
 		// Answers above 399 are judged by what the test expects; the browser logs each as an error, too.
 		if (e.Entry.Level == log.EntryLevelError || e.Entry.Source == log.EntrySourceSecurity) && !strings.HasPrefix(e.Entry.Text, "Failed to load resource: the server responded") {
-			w.faults = append(w.faults, fmt.Sprintf("browser's log: %s %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+			w.fault(fmt.Sprintf("browser's log: %s %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
 	})
 }

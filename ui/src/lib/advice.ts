@@ -17,8 +17,27 @@ export function sentence(error: unknown): Said {
   return { what: error instanceof Error ? error.message : String(error), fields: [] };
 }
 
+let customers = false;
+
+/** Speaks to people who know nothing of keys, tenants and the server: those of the portal. */
+export function forCustomers(): void {
+  customers = true;
+}
+
+const toCustomers: Readonly<Record<number, string>> = {
+  401: "Open the page again from the application that it belongs to.",
+  403: "The link that opened this page does not allow it.",
+  404: "It may have been deleted, or be past the time that it is kept.",
+  503: "Try again in a moment.",
+};
+
 /** What the reader can do about it. */
 export function advice(error: unknown): string {
+  if (customers) {
+    if (!(error instanceof GodwitError)) return "Check your connection, then try again.";
+    const text = toCustomers[Math.min(error.status, 503)];
+    if (text !== undefined) return text;
+  }
   if (!(error instanceof GodwitError)) return "Check that the server runs and that this machine reaches it, then try again.";
   switch (error.status) {
     case 400:

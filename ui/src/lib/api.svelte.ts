@@ -14,6 +14,13 @@ export function useKey(value: string | undefined): void {
   key = value;
 }
 
+const own = new Map<string, string>();
+
+/** Sets a header field that every request of the portal carries. Its pages act for the tenant of their session, whatever the address says. */
+export function useHeader(name: string, value: string): void {
+  own.set(name, value);
+}
+
 /** Header fields that name the tenant and the environment of the address bar, for requests that name none themselves. */
 function scoped(headers: Headers): void {
   const tenant = location.query.get("tenant");
@@ -30,7 +37,8 @@ export const ownFetch: typeof globalThis.fetch = async (input, init) => {
   const headers = new Headers(init?.headers);
   headers.delete("authorization");
   if (key !== undefined) headers.set("authorization", `Bearer ${key}`);
-  scoped(headers);
+  for (const [name, value] of own) headers.set(name, value);
+  if (own.size === 0) scoped(headers);
   const response = await globalThis.fetch(input, { ...init, headers, credentials: "same-origin" });
   if (response.status === 401) onSignedOut();
   return response;

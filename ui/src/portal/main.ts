@@ -1,9 +1,14 @@
 import "../styles/index.ts";
 import { mount } from "svelte";
+import { forCustomers } from "../lib/advice.ts";
 import { startRouter } from "../lib/router.svelte.ts";
 import { startTheme } from "../lib/theme.svelte.ts";
 import App from "./App.svelte";
 
-startTheme();
-startRouter("/portal");
+// /portal/{environment}/…: the server must know the environment to say who may frame the page.
+const base = /^\/portal\/[^/]+/.exec(window.location.pathname)?.[0] ?? "/portal";
+
+forCustomers();
+startTheme("system");
+startRouter(base);
 mount(App, { target: document.getElementById("app")! });

@@ -82,11 +82,6 @@ function elementClass(): CustomElementConstructor {
       const frame = this.#frame;
       frame.referrerPolicy = "no-referrer";
       frame.allow = "clipboard-write";
-      // The portal may leave the frame only by a click of its user: the way back to your page.
-      frame.setAttribute(
-        "sandbox",
-        "allow-scripts allow-same-origin allow-forms allow-downloads allow-popups allow-popups-to-escape-sandbox allow-top-navigation-by-user-activation",
-      );
       for (const [property, value] of [["display", "block"], ["width", "100%"], ["border", "0"], ["height", "480px"]] as const) {
         frame.style.setProperty(property, value);
       }
