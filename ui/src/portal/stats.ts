@@ -1,21 +1,7 @@
-import { request } from "../lib/api.svelte.ts";
+import type { Stats } from "@godwit/client";
+import { api } from "../lib/api.svelte.ts";
 
-export interface Point {
-  readonly at: string;
-  readonly attempts: number;
-  readonly acknowledged: number;
-  readonly failed_attempts: number;
-  readonly dead: number;
-  readonly p50_ms?: number;
-  readonly p99_ms?: number;
-}
-
-export interface Stats {
-  readonly points: readonly Point[];
-  readonly total: Omit<Point, "at">;
-}
-
-/** The ranges that can be chosen, each in steps that make some sixty bars or fewer. */
+/** The ranges that can be chosen, and the length of a bar. */
 export const ranges = [
   { name: "1h", label: "Hour", hours: 1, step: "minute" },
   { name: "24h", label: "Day", hours: 24, step: "hour" },
@@ -25,8 +11,6 @@ export const ranges = [
 
 export type Range = (typeof ranges)[number];
 
-export async function readStats(range: Range, endpoint: string | undefined, signal: AbortSignal): Promise<Stats> {
-  const query = new URLSearchParams({ since: new Date(Date.now() - range.hours * 3_600_000).toISOString(), step: range.step });
-  if (endpoint) query.set("endpoint", endpoint);
-  return request<Stats>("GET", `/v1/stats?${query}`, undefined, signal);
+export function readStats(range: Range, endpoint: string, signal: AbortSignal): Promise<Stats> {
+  return api.getStats({ since: new Date(Date.now() - range.hours * 3_600_000).toISOString(), step: range.step, endpoint: endpoint === "" ? undefined : endpoint, signal });
 }
