@@ -194,6 +194,7 @@ var rules = map[string]rule{
 
 	"GET /ui/{path...}":     everyone, // files alone; the pages ask the API
 	"GET /portal/{path...}": everyone,
+	"GET /portal/embed.js":  everyone,
 
 	"GET /openapi.json": everyone,
 	"GET /healthz":      everyone,
