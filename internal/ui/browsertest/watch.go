@@ -113,7 +113,8 @@ func (w *watch) follow(ctx context.Context) {
 	})
 	listen(w, ctx, network.LoadingFinished, func(e network.EventLoadingFinished) { w.end(e.RequestID) })
 	listen(w, ctx, network.LoadingFailed, func(e network.EventLoadingFailed) {
-		if !e.Canceled && e.ErrorText != "net::ERR_ABORTED" {
+		// The tools of the browser look into its cache by themselves when they are attached to a frame.
+		if !e.Canceled && e.ErrorText != "net::ERR_ABORTED" && e.ErrorText != "net::ERR_CACHE_MISS" {
 			w.fault(fmt.Sprintf("request to %s failed: %s %s", w.open[e.RequestID], e.ErrorText, e.BlockedReason))
 		}
 		w.end(e.RequestID)
