@@ -6,7 +6,7 @@ import { startTheme } from "../lib/theme.svelte.ts";
 import App from "./App.svelte";
 
 // /portal/{environment}/…: the server must know the environment to say who may frame the page.
-const base = /^\/portal\/[^/]+/.exec(window.location.pathname)?.[0] ?? "/portal";
+const base = /^\/portal\/env_[^/]+/.exec(window.location.pathname)?.[0] ?? "/portal";
 
 forCustomers();
 startTheme("system");
