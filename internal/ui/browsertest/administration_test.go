@@ -14,6 +14,7 @@ func TestAdministrationPages(t *testing.T) {
 		s := newScene(t, o)
 		page := browsertest.Start(t).Open(t, s.URL+"/ui/")
 		page.Expect(404, "/v1/sessions")
+		page.Expect(401, "/v1/sessions/current")
 		page.SignIn(s.Key)
 		eventTypeFlow(s, page)
 		source := sourceFlow(s, page)

@@ -102,6 +102,13 @@ func (p *Page) AwaitFault(text string) {
 	}
 }
 
+// For returns the same page for a subtest.
+func (p *Page) For(t testing.TB) *Page {
+	page := *p
+	page.t = t
+	return &page
+}
+
 // Expect says that the page may get answers with this status from paths that contain the text, as when it asks whether a session is there.
 func (p *Page) Expect(status int64, path string) { p.seen.expect(status, path) }
 

@@ -13,12 +13,14 @@ func TestDashboardPages(t *testing.T) {
 		s := newScene(t, o)
 		page := browsertest.Start(t).Open(t, s.URL+"/ui/")
 		page.Expect(404, "/v1/sessions")
+		page.Expect(401, "/v1/sessions/current")
 		page.Inspect("sign-in")
 		page.SignIn(s.Key)
 		for _, at := range []struct{ name, path string }{
 			{"overview", "/ui/"},
 			{"events", "/ui/events"},
 			{"events-none", "/ui/events?type=no.such"},
+			{"events-found", "/ui/events?text=4711"},
 			{"event", "/ui/events/" + s.paid.String()},
 			{"deliveries", "/ui/deliveries"},
 			{"delivery", "/ui/deliveries/" + s.retried.String()},
