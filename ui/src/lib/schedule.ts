@@ -33,12 +33,12 @@ export function schedule(policy: Policy, limit = 200): Expected[] {
 }
 
 /** The attempts that come if every one fails for a while. */
-export function expected(d: DeliveryDetail, policy: Policy, limit = 12): Expected[] {
+export function expected(d: DeliveryDetail, policy: Policy, now: number, limit = 12): Expected[] {
   if (d.status !== "pending" || !d.due_at) return [];
   const list: Expected[] = [];
   const done = d.run.attempt_count;
   const end = d.run.first_at && policy.max_elapsed_seconds > 0 ? Date.parse(d.run.first_at) + policy.max_elapsed_seconds * 1000 : Infinity;
-  let earliest = Date.parse(d.due_at);
+  let earliest = Math.max(Date.parse(d.due_at), now); // one that is late goes as soon as it can
   let latest = earliest;
   for (let k = done; k <= policy.max_retries && list.length < limit; k++) {
     if (k > done) {
