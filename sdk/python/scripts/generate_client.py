@@ -152,6 +152,9 @@ def snake(name: str) -> str:
 def option_name(parameter: Schema) -> str:
     """How a parameter is called: headers lose the server's name, `attr.NAME` is a dictionary."""
     name = str(parameter["name"])
+    # Header fields name the tenant and the environment of every request; a parameter of the same name gets another.
+    if parameter["in"] == "query" and name in ("tenant", "environment"):
+        return f"{name}_id"
     name = name.removeprefix("Godwit-") if parameter["in"] == "header" else name.removesuffix(".NAME")
     name = snake(name)
     return f"{name}_" if keyword.iskeyword(name) else name

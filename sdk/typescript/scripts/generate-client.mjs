@@ -89,6 +89,8 @@ const camel = (name) => name.toLowerCase().replace(/[^a-z0-9]+([a-z0-9])/g, (_, 
 /** How a parameter is called in the options: headers lose the server's name, `attr.NAME` is a record. */
 function optionName({ name, in: place }) {
   if (place === "header") return camel(name.replace(/^Godwit-/, ""));
+  // Header fields name the tenant and the environment of every request; a parameter of the same name gets another.
+  if (name === "tenant" || name === "environment") return `${name}Id`;
   return camel(name.replace(/\.NAME$/, ""));
 }
 
