@@ -138,6 +138,11 @@ func (ts *Tenants) List(ctx context.Context, environment godwit.EnvironmentID, p
 	return ts.store.ListTenants(ctx, store.TenantFilter{Environment: environment}, p)
 }
 
+// Search pages through the tenants whose name or uid contains a text.
+func (ts *Tenants) Search(ctx context.Context, environment godwit.EnvironmentID, text string, p store.Page) ([]godwit.Tenant, error) {
+	return ts.store.ListTenants(ctx, store.TenantFilter{Environment: environment, Text: text}, p)
+}
+
 // Update applies edit to a tenant that is as the request expects, and again if a concurrent change came first. A tenant that
 // is as edit would make it stays, with its version.
 func (ts *Tenants) Update(ctx context.Context, id godwit.TenantID, m godwit.Match, edit func(*TenantSpec) error) (*godwit.Tenant, error) {

@@ -25,6 +25,7 @@ type Tenants interface {
 // A TenantFilter selects tenants.
 type TenantFilter struct {
 	Environment godwit.EnvironmentID // zero: those of all environments
+	Text        string               // is part of the name or the uid, in any case of ASCII letters; empty: any
 }
 
 // Keys keeps API keys.

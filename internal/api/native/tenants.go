@@ -127,6 +127,11 @@ type TenantPath struct {
 	ID string `path:"id" doc:"Id or uid of the tenant"`
 }
 
+type listTenantsInput struct {
+	PageParams
+	Search string `query:"search" maxLength:"200" doc:"Only tenants whose name or uid contains this text; ASCII letters match in either case"`
+}
+
 type deleteTenantInput struct {
 	TenantPath
 	ConfirmationParams
@@ -173,7 +178,7 @@ type tenantHandlers struct {
 	tenants interface {
 		Create(ctx context.Context, environment godwit.EnvironmentID, spec management.TenantSpec) (*godwit.Tenant, error)
 		Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error)
-		List(ctx context.Context, environment godwit.EnvironmentID, p store.Page) ([]godwit.Tenant, error)
+		Search(ctx context.Context, environment godwit.EnvironmentID, text string, p store.Page) ([]godwit.Tenant, error)
 		Put(ctx context.Context, environment godwit.EnvironmentID, named string, spec management.TenantSpec, m godwit.Match) (*godwit.Tenant, bool, error)
 		Update(ctx context.Context, id godwit.TenantID, m godwit.Match, edit func(*management.TenantSpec) error) (*godwit.Tenant, error)
 	}
@@ -190,12 +195,12 @@ func (h *tenantHandlers) create(ctx context.Context, c *management.Caller, in *t
 	return &tenantOutput{Location: "/v1/tenants/" + t.ID.String(), ETag: etag(t.Version), Body: tenantView(t)}, nil
 }
 
-func (h *tenantHandlers) list(ctx context.Context, c *management.Caller, in *PageParams) (*listOutput[Tenant], error) {
+func (h *tenantHandlers) list(ctx context.Context, c *management.Caller, in *listTenantsInput) (*listOutput[Tenant], error) {
 	var of godwit.EnvironmentID // an administrator sees all
 	if c.ForEnvironment() {
 		of = c.Tenant.EnvironmentID
 	}
-	return tenants.page(*in, func(p store.Page) ([]godwit.Tenant, error) { return h.tenants.List(ctx, of, p) })
+	return tenants.page(in.PageParams, func(p store.Page) ([]godwit.Tenant, error) { return h.tenants.Search(ctx, of, in.Search, p) })
 }
 
 // find returns the tenant that a path names, if the caller may know of it.

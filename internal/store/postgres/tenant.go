@@ -108,6 +108,9 @@ func (s *tenants) ListTenants(ctx context.Context, f store.TenantFilter, p store
 	if !f.Environment.IsZero() {
 		w.add("t.environment_id = ?", [16]byte(f.Environment))
 	}
+	if f.Text != "" {
+		w.add("(strpos(lower(t.name), lower(?)) > 0 OR strpos(lower(t.uid), lower(?)) > 0)", clean(f.Text), clean(f.Text))
+	}
 	if p.After != ([16]byte{}) {
 		w.add("t.id < ?", p.After)
 	}

@@ -125,6 +125,9 @@ func (s *tenants) ListTenants(ctx context.Context, f store.TenantFilter, p store
 	if !f.Environment.IsZero() {
 		q.where("t.environment_id = ?", f.Environment[:])
 	}
+	if f.Text != "" {
+		q.where("(instr(lower(t.name), lower(?)) > 0 OR instr(lower(t.uid), lower(?)) > 0)", f.Text, f.Text)
+	}
 	var ts []godwit.Tenant
 	err := s.read(ctx, "list tenants", func(c *conn) error {
 		return q.each(ctx, c, func(r *rows) error {

@@ -90,6 +90,21 @@ func tenantUIDs(t *testing.T, f *fixture) {
 
 	list := got(f.s.ListTenants(f.ctx, store.TenantFilter{Environment: staging.ID}, store.Page{Limit: 5}))(t)
 	same(t, "tenants of an environment", list, []godwit.Tenant{twin})
+	for text, want := range map[string][]string{
+		"HIR": {"third"}, "acme-4": {"third"}, "d\nacme": nil, "%": nil, "_": nil, "no such": nil, "": nil,
+	} {
+		var names []string
+		for _, n := range got(f.s.ListTenants(f.ctx, store.TenantFilter{Environment: godwit.DefaultEnvironment, Text: text}, store.Page{Limit: 5}))(t) {
+			names = append(names, n.Name)
+		}
+		if text == "" {
+			if len(names) < 2 {
+				t.Errorf("an empty text finds %q", names)
+			}
+			continue
+		}
+		same(t, "tenants with "+text, names, want)
+	}
 	got(RemoveTenant(f.ctx, f.s, n.ID, f.now))(t)
 	again := godwit.Tenant{ID: mint[godwit.TenantID](f.now), UID: "acme-1", Name: "again", CreatedAt: f.now}
 	f.must(f.s.CreateTenant(f.ctx, &again)) // a uid is free after its tenant was deleted
