@@ -20,6 +20,8 @@ func TestAdministrationPages(t *testing.T) {
 		source := sourceFlow(s, page)
 		keyFlow(page)
 		command := commandFlow(s, page)
+		tenant := tenantFlow(s, page)
+		environment := environmentFlow(s, page)
 		if o.Postgres {
 			return // the pages look the same
 		}
@@ -41,6 +43,14 @@ func TestAdministrationPages(t *testing.T) {
 			{"keys", "/ui/keys"},
 			{"keys-new", "/ui/keys?new=1"},
 			{"notices", "/ui/notices"},
+			{"tenants", "/ui/tenants"},
+			{"tenants-new", "/ui/tenants?new=1"},
+			{"tenant", tenant},
+			{"tenant-edit", tenant + "?edit=1"},
+			{"environments", "/ui/environments"},
+			{"environment", environment},
+			{"environment-edit", environment + "?edit=1"},
+			{"settings", "/ui/settings"},
 			{"nodes", "/ui/nodes"},
 		} {
 			page.Go(at.path)
@@ -157,4 +167,53 @@ func commandFlow(s *scene, page *browsertest.Page) (path string) {
 	page.WaitText(gone.ID.String())
 	page.Settle()
 	return browsertest.Value[string](page, `location.pathname`)
+}
+
+// A tenant is created and found by a part of its uid; its deletion needs a second person, who approves in a session of their own.
+func tenantFlow(s *scene, page *browsertest.Page) (path string) {
+	page.Go("/ui/tenants?new=1")
+	page.Fill("Name", "Acme "+hostile)
+	page.Fill("Own id (uid)", "acme-42")
+	page.Click("Own limits")
+	page.Fill("Events a second", "50")
+	page.Click("Create")
+	page.WaitText("events per second 50")
+	page.Settle()
+	path = browsertest.Value[string](page, `location.pathname`)
+	page.Go("/ui/tenants?find=ME-4")
+	page.WaitText("acme-42")
+	page.WaitText("1 tenants")
+	page.Go(path)
+	page.Click("Delete")
+	page.Fill("Type acme-42 to confirm", "acme-42")
+	page.Click("Delete the tenant")
+	page.WaitText("Another person must approve")
+	page.Wait(`document.querySelector("dialog[open] code").innerText.includes("/ui/commands/cmd_")`)
+	page.Click("Cancel")
+	page.Settle()
+	return path
+}
+
+// An environment is created, gets a theme for the portal, and is chosen for all pages.
+func environmentFlow(s *scene, page *browsertest.Page) (path string) {
+	page.Go("/ui/environments?new=1")
+	page.Fill("Name", "Staging")
+	page.Fill("Own id (uid)", "staging")
+	page.Fill("Pages that may frame it", "https://app.example.com")
+	page.Click("Buttons and links, light")
+	page.Fill("Colour: Buttons and links, light", "#7a1fa2")
+	page.Fill("Title", "Acme hooks")
+	page.Click("Create")
+	page.WaitText("https://app.example.com")
+	page.WaitText("Acme hooks")
+	page.Settle()
+	path = browsertest.Value[string](page, `location.pathname`)
+	page.Go("/ui/environments")
+	page.Click("Show Staging")
+	page.Wait(`location.search.includes("environment=staging")`)
+	page.Settle()
+	page.Go("/ui/tenants?environment=staging")
+	page.WaitText("No tenants yet")
+	page.Settle()
+	return path
 }

@@ -69,8 +69,11 @@ export const navigation: readonly { readonly title: string; readonly items: read
   {
     title: "Server",
     items: [
+      { path: "/tenants", text: "Tenants" },
+      { path: "/environments", text: "Environments" },
       { path: "/keys", text: "Keys" },
       { path: "/nodes", text: "Nodes" },
+      { path: "/settings", text: "Settings" },
     ],
   },
 ];

@@ -3643,9 +3643,11 @@ export class GodwitClient extends Transport {
       limit?: number | undefined;
       /** next_cursor of the page before; empty or absent: the first page */
       cursor?: string | undefined;
+      /** Only tenants whose name or uid contains this text; ASCII letters match in either case */
+      search?: string | undefined;
     } = {},
   ): Promise<ListTenant> {
-    return this.json<ListTenant>({ method: "GET", path: `/v1/tenants`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.json<ListTenant>({ method: "GET", path: `/v1/tenants`, query: { "limit": options.limit, "cursor": options.cursor, "search": options.search }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

@@ -4582,6 +4582,7 @@ class GodwitClient(Transport):
         environment: str | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        search: str | None = None,
     ) -> ListTenant:
         """List tenants.
 
@@ -4595,11 +4596,12 @@ class GodwitClient(Transport):
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
+        search: Only tenants whose name or uid contains this text; ASCII letters match in either case
         """
         answer: ListTenant = self._json(
             "GET",
             "/v1/tenants",
-            query={"limit": limit, "cursor": cursor},
+            query={"limit": limit, "cursor": cursor, "search": search},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
