@@ -108,7 +108,7 @@ func (a *apis) native() (httpapi.Router, error) {
 		Idempotency: a.guard, Problems: a.problems, Clock: a.clock, Log: a.log, StallTimeout: a.d.Timeouts.Write,
 		Version: telemetry.Build().Version, Node: a.cfg.Node, Bodies: a.bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 		StatsRetention: statsRetention(&a.cfg),
-		Settings: a.settings,
+		Settings:       a.settings,
 	})
 }
 

@@ -50,7 +50,6 @@ var resources = map[string]*resource{
 	"keys":         keys,  // in cmd/godwit, beside the commands that work on the store
 	"notices":      notices,
 	"usage":        usages,
-	"stats":        history,
 }
 
 // Nouns are the commands for the nouns.

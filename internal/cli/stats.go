@@ -12,6 +12,20 @@ type statsCommand struct {
 	Waiting  statsWaitingCommand  `cmd:"" help:"Show what waits now."`
 }
 
+// Help returns the text that --help shows.
+func (statsCommand) Help() string {
+	return `The server keeps the history of counts and latencies by minute, hour and day; docs/stats.md says what counts. A key of an environment sees all its tenants
+together, one of the server everything. --tenant shows one.
+
+Examples:
+
+    godwit stats --since 1h
+    godwit stats --since 30d --by tenant
+    godwit stats --by endpoint --tenant customer-42
+    godwit stats failures --since 15m
+    godwit stats waiting`
+}
+
 // statsFilter selects a part of the history.
 type statsFilter struct {
 	Since    moment `name:"since" help:"At or after this time: 2h (that long ago), 2006-01-02, \"2006-01-02 15:04\" or RFC 3339. Defaults to 24h." placeholder:"TIME"`
@@ -154,20 +168,4 @@ func (c *statsWaitingCommand) Run(s *Session) error {
 		{title: "PAUSED", path: "endpoints.paused", kind: number},
 		{title: "DISABLED", path: "endpoints.disabled", kind: number},
 	}, []json.RawMessage{answer})
-}
-
-var history = &resource{
-	noun: "stats", path: "stats",
-	details: map[string]string{
-		"": `The server keeps the history of counts and latencies by minute, hour and day; docs/stats.md says what counts. A key of an environment sees all its tenants
-together, one of the server everything. --tenant shows one.
-
-Examples:
-
-    godwit stats --since 1h
-    godwit stats --since 30d --by tenant
-    godwit stats --by endpoint --tenant customer-42
-    godwit stats failures --since 15m
-    godwit stats waiting`,
-	},
 }

@@ -51,6 +51,29 @@ type Trace struct {
 	Detail      string   `json:"detail,omitempty"`
 	SignedWith  []string `json:"signed_with,omitempty"` // key ids
 	Actor       string   `json:"actor,omitempty"`
+	Wire        *Wire    `json:"wire,omitempty" hidden:"true"` // the API shows it as members of the attempt
+}
+
+// Wire is how an attempt went over the wire.
+type Wire struct {
+	Timing WireTiming `json:"t,omitzero"`
+	// Request and Response are header fields as "Name: value", secrets masked; of acknowledged attempts only of a sample.
+	Request  []string `json:"q,omitempty"`
+	Response []string `json:"p,omitempty"`
+	Cut      bool     `json:"c,omitempty"` // the excerpt of the response body is not the whole
+}
+
+// WireTiming is a Timing in microseconds: DNS, connect, TLS, first byte.
+type WireTiming [4]int64
+
+// NewWireTiming encodes a timing.
+func NewWireTiming(t Timing) WireTiming {
+	return WireTiming{t.DNS.Microseconds(), t.Connect.Microseconds(), t.TLS.Microseconds(), t.FirstByte.Microseconds()}
+}
+
+// Empty reports whether nothing is known.
+func (w *Wire) Empty() bool {
+	return w == nil || w.Timing == WireTiming{} && len(w.Request) == 0 && len(w.Response) == 0 && !w.Cut
 }
 
 // Problem holds the stored members of an RFC 9457 document. It is shown to people and decides nothing (EDS-PRB-2).

@@ -20,6 +20,17 @@ type Exchange struct {
 	Failure    *Failure    // nil exactly when a complete response arrived
 	Started    time.Time
 	Duration   time.Duration
+	Timing     Timing
+	Sent       http.Header // of the last hop's request; only of an exchange that failed or was not answered 2xx, and where the request asks for it
+}
+
+// Timing says where the time of an exchange went. The parts follow each other and add up to less than the whole; what is left is the reading of the response. They are
+// zero where a connection was used again.
+type Timing struct {
+	DNS       time.Duration // to resolve the name
+	Connect   time.Duration // to open connections
+	TLS       time.Duration // of handshakes
+	FirstByte time.Duration // from the first byte of the request to the first of the response
 }
 
 // A Hop is a redirect that was followed within an attempt.

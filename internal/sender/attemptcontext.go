@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 // An attemptContext is the context of one attempt: the caller's context with the attempt's deadline. A request over a link uses its
@@ -13,6 +15,7 @@ import (
 type attemptContext struct {
 	context.Context // the caller's
 	at              time.Time
+	timing          godwit.Timing
 
 	mu    sync.Mutex
 	timed context.Context // nil until it is needed

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 // A dialer opens connections. An attempt calls it for a link. net/http calls it on its own goroutines, with a context that has
@@ -24,7 +26,9 @@ func newDialer(cfg Config, g guard) dialer {
 	guarded.ControlContext = func(ctx context.Context, network, address string, _ syscall.RawConn) error {
 		err := g.control(network, address)
 		if tally, ok := ctx.Value(tallyKey{}).(*dialTally); ok {
-			tally.tried.Add(1)
+			if tally.tried.Add(1) == 1 {
+				tally.resolved.Store(int64(steady()))
+			}
 			if err != nil {
 				tally.blocked.CompareAndSwap(nil, &err)
 				tally.refused.Add(1)
@@ -40,6 +44,7 @@ func newDialer(cfg Config, g guard) dialer {
 type dialTally struct {
 	tried, refused atomic.Int32
 	blocked        atomic.Pointer[error]
+	resolved       atomic.Int64 // when the first address was tried
 }
 
 type tallyKey struct{}
@@ -56,7 +61,21 @@ func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return d.dialTimed(ctx, network, addr, &godwit.Timing{})
+}
+
+// dialTimed is dial, and adds to the timing of an exchange.
+func (d *dialer) dialTimed(ctx context.Context, network, addr string, timing *godwit.Timing) (net.Conn, error) {
 	tally := &dialTally{}
+	begin := steady()
+	defer func() {
+		end, resolved := steady(), time.Duration(tally.resolved.Load())
+		if resolved == 0 { // no address was found
+			resolved = end
+		}
+		timing.DNS += resolved - begin
+		timing.Connect += end - resolved
+	}()
 	conn, err := d.guarded.DialContext(context.WithValue(ctx, tallyKey{}, tally), network, addr)
 	if err == nil {
 		return conn, nil

@@ -59,6 +59,12 @@ func (h *hop) connect(b *attemptContext) (*link, *offer, error) {
 // was idle and had died, and no byte of the request was written.
 func (h *hop) exchange(b *attemptContext, d *scratch, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
 	l.begin(b.at, h.sender.maxResponseHeader)
+	begin := steady()
+	defer func() {
+		if l.first > 0 {
+			h.firstByte = l.first - begin
+		}
+	}()
 	stopWatching := func() bool { return true }
 	if b.Context.Done() != nil {
 		stopWatching = context.AfterFunc(b.Context, l.cut)

@@ -22,12 +22,13 @@ type link struct {
 	cut    func() // closes at once; any goroutine may call it
 
 	// Of the current request.
-	written int64 // bytes of it that were written
-	hungUp  bool  // writing failed: the peer has closed, perhaps after a response
-	start   start // of the response
-	limit   int64 // bytes that may still be read
-	ended   bool  // reading has failed or reached the end
-	late    bool  // the reason was the deadline
+	written int64         // bytes of it that were written
+	hungUp  bool          // writing failed: the peer has closed, perhaps after a response
+	start   start         // of the response
+	limit   int64         // bytes that may still be read
+	ended   bool          // reading has failed or reached the end
+	late    bool          // the reason was the deadline
+	first   time.Duration // when the first byte of the response came; 0: none has
 
 	// While the link is idle, guarded by the mutex of its links.
 	since        time.Time
@@ -63,7 +64,7 @@ func (l *link) quiet() bool {
 // begin starts a request.
 func (l *link) begin(deadline time.Time, maxHeader int64) {
 	l.written, l.hungUp = 0, false
-	l.start, l.ended, l.late = start{}, false, false
+	l.start, l.ended, l.late, l.first = start{}, false, false, 0
 	l.limit = maxHeader
 	_ = l.socket.SetDeadline(deadline) // fails only on a closed connection, on which writing fails as well
 }
@@ -92,6 +93,9 @@ func (l *link) Read(p []byte) (int, error) {
 		p = p[:l.limit]
 	}
 	n, err := l.conn.Read(p)
+	if n > 0 && l.first == 0 {
+		l.first = steady()
+	}
 	l.limit -= int64(n)
 	l.start.add(p[:n])
 	if err != nil {
@@ -132,7 +136,7 @@ func (l *link) close() {
 
 // dialLink connects to a destination. If the receiver chose HTTP/2, it returns the connection instead of a link.
 func (c *clientID) dialLink(b *attemptContext, p *destination) (*link, *tls.Conn, error) {
-	conn, err := c.dialer.dial(b, "tcp", p.addr)
+	conn, err := c.dialer.dialTimed(b, "tcp", p.addr, &b.timing)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,7 +148,9 @@ func (c *clientID) dialLink(b *attemptContext, p *destination) (*link, *tls.Conn
 	if !p.secure {
 		return newLink(s, s, p.origin), nil, nil
 	}
+	begin := steady()
 	secure, err := c.dialer.handshake(b, s, p.addr, c.tls)
+	b.timing.TLS += steady() - begin
 	switch {
 	case err != nil:
 		return nil, nil, err

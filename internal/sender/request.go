@@ -47,6 +47,9 @@ type Request struct {
 
 	// Follow says which redirects are followed. Defaults to none.
 	Follow Redirects
+
+	// KeepHeader copies the request's header into the Exchange also if the answer is 2xx. Defaults to false.
+	KeepHeader bool
 }
 
 // ErrHeader says that a header field cannot be sent.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -33,6 +34,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 	}
 	b := newAttemptContext(ctx, r.Timeout)
 	defer b.end()
+	defer func() { x.Timing = b.timing }()
 
 	registered := at
 	for {
@@ -41,6 +43,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 			h.cert = r.ClientCertificate // a certificate is a credential and stays with its origin (EDS-RED-6)
 		}
 		h.run(b, &x)
+		b.timing.FirstByte = h.firstByte
 		if x.Failure != nil || !slices.Contains(r.Follow.Statuses, x.Status) {
 			return x
 		}
@@ -73,7 +76,8 @@ type hop struct {
 	otherOrigin bool
 	cert        *tls.Certificate // used if the server asks for one; nil for none
 	id          *clientID
-	reused      bool // the connection
+	reused      bool          // the connection
+	firstByte   time.Duration // see godwit.Timing
 }
 
 // run makes the request and writes the result to x.
@@ -87,6 +91,7 @@ func (h *hop) run(b *attemptContext, x *godwit.Exchange) {
 	if !h.id.usesLinks(h.destination) {
 		if req := h.build(b, http.Header{}, x); req != nil {
 			h.transport(b, req, x)
+			h.keepHeader(req, x)
 		}
 		return
 	}
@@ -96,10 +101,18 @@ func (h *hop) run(b *attemptContext, x *godwit.Exchange) {
 	if req == nil {
 		return
 	}
+	defer h.keepHeader(req, x) // before the scratch is freed
 	if offer := h.overLink(b, d, req, x); offer != nil {
 		defer offer.withdraw()
 		req.Header = req.Header.Clone() // the scratch is reused, and net/http may still write after the response
 		h.transport(context.WithValue(b, offerKey{}, offer), req, x)
+	}
+}
+
+// keepHeader copies the header of the request where that is wanted.
+func (h *hop) keepHeader(req *http.Request, x *godwit.Exchange) {
+	if h.request.KeepHeader || x.Failure != nil || x.Status < 200 || x.Status > 299 {
+		x.Sent = req.Header.Clone()
 	}
 }
 

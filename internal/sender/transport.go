@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -23,7 +25,13 @@ type trip struct {
 	conn net.Conn
 	wire *wire // nil for HTTP/2
 	turn uint64
+
+	begin time.Duration // when it had the connection
+	first atomic.Int64  // when the first byte of the response came
 }
+
+// gotByte is called by net/http, on a goroutine of its own.
+func (t *trip) gotByte() { t.first.Store(int64(steady())) }
 
 // transport makes the request by net/http and writes the result to x.
 func (h *hop) transport(ctx context.Context, req *http.Request, x *godwit.Exchange) {
@@ -32,8 +40,11 @@ func (h *hop) transport(ctx context.Context, req *http.Request, x *godwit.Exchan
 		return
 	}
 	t := trip{hop: h}
-	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: t.gotConn}))
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: t.gotConn, GotFirstResponseByte: t.gotByte}))
 	resp, err := t.roundTrip(req)
+	if first := time.Duration(t.first.Load()); first > 0 && first >= t.begin {
+		h.firstByte = first - t.begin
+	}
 	t.describe(x)
 	if err != nil {
 		x.Failure, x.Status = t.failedBeforeResponse(ctx, err)
@@ -85,7 +96,7 @@ func (t *trip) diedUnused() bool { return t.wire != nil && t.reused && !t.wire.s
 
 // gotConn is called by net/http, on the goroutine of roundTrip.
 func (t *trip) gotConn(info httptrace.GotConnInfo) {
-	t.conn, t.reused = info.Conn, info.Reused
+	t.conn, t.reused, t.begin = info.Conn, info.Reused, steady()
 	switch c := info.Conn.(type) {
 	case *wire:
 		t.wire = c

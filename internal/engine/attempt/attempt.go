@@ -39,6 +39,7 @@ type Maker struct {
 	cfg        Config
 	jumps      *clock.Jumps
 	identities identities
+	samples    sampler
 }
 
 // NewMaker returns a Maker with the configuration.
@@ -108,6 +109,7 @@ func (m *Maker) exchange(ctx context.Context, t *Target, job *Job) (x godwit.Exc
 			return err
 		},
 		FreshConnection:   d.Reason == godwit.ReasonMisdirected,
+		KeepHeader:        m.samples.take(now.Unix()),
 		ClientCertificate: t.cert,
 		Follow:            sender.Redirects{Statuses: t.follow, MaxHops: t.Policy.MaxHops, AnyHost: t.Policy.AnyHost},
 	})
@@ -134,7 +136,7 @@ func (m *Maker) Judge(t *Target, job *Job, x *godwit.Exchange, s Situation) (*co
 	attempt := &godwit.Attempt{
 		ID: job.ID, DeliveryID: d.ID, TenantID: d.TenantID, EventID: d.EventID,
 		EndpointID: d.EndpointID, N: d.Attempts, Trigger: job.Trigger, StartedAt: x.Started, Duration: x.Duration,
-		URL: x.URL, Status: x.Status, Verdict: verdict, NextAt: decision.At, Trace: traceOf(job, x, &verdict),
+		URL: x.URL, Status: x.Status, Verdict: verdict, NextAt: decision.At, Trace: traceOf(t, job, x, &verdict),
 	}
 	if job.Trigger == d.Run.Trigger {
 		attempt.Trace.Actor = d.Run.Actor
@@ -199,8 +201,15 @@ func (m *Maker) checkMove(t *Target, job *Job, x *godwit.Exchange, v *godwit.Ver
 }
 
 // traceOf keeps the details that an operator may want to see. An ordinary success has few.
-func traceOf(job *Job, x *godwit.Exchange, v *godwit.Verdict) godwit.Trace {
+func traceOf(t *Target, job *Job, x *godwit.Exchange, v *godwit.Verdict) godwit.Trace {
 	tr := godwit.Trace{Proto: x.Proto, RemoteAddr: x.RemoteAddr, Hops: x.Hops, Problem: v.Problem}
+	wire := godwit.Wire{Timing: godwit.NewWireTiming(x.Timing), Cut: x.BodyCapped || len(x.Body) > godwit.MaxBodyExcerpt}
+	if x.Sent != nil {
+		wire.Request, wire.Response = fields(x.Sent, t.headers), fields(x.Header, nil)
+	}
+	if !wire.Empty() {
+		tr.Wire = &wire
+	}
 	if job.signer != nil {
 		tr.SignedWith = job.signer.KeyIDs()
 	}

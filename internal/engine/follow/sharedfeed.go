@@ -124,10 +124,13 @@ func hideQuery(url string) string {
 	return url
 }
 
-// hideQueries removes the queries of all URLs in an item.
+// hideQueries removes the queries of all URLs, and header fields, from an item.
 func hideQueries(item *FeedItem) {
 	a := &item.Attempt
 	a.URL, a.Verdict.MoveTo = hideQuery(a.URL), hideQuery(a.Verdict.MoveTo)
+	if w := a.Trace.Wire; w != nil { // header fields are not for every role that can listen
+		a.Trace.Wire = &godwit.Wire{Timing: w.Timing, Cut: w.Cut}
+	}
 	a.Trace.Hops = slices.Clone(a.Trace.Hops) // others use the item too
 	for i := range a.Trace.Hops {
 		h := &a.Trace.Hops[i]

@@ -11,6 +11,7 @@ type rareDocument struct {
 	Verdict *verdictDocument `json:"verdict,omitempty"`
 	Hops    []godwit.Hop     `json:"hops,omitempty"`
 	Problem *godwit.Problem  `json:"problem,omitempty"`
+	Wire    *godwit.Wire     `json:"wire,omitempty"`
 }
 
 // packAttempt encodes a first attempt for the row of its delivery. Its start time comes first, because the sweep reads it.
@@ -20,8 +21,11 @@ func packAttempt(a *godwit.Attempt) ([]byte, error) {
 	if doc := rareIn(v); doc != (verdictDocument{}) {
 		rare.Verdict = &doc
 	}
+	if w := t.Wire; w != nil && (w.Cut || len(w.Request) > 0 || len(w.Response) > 0) {
+		rare.Wire = w
+	}
 	var document string
-	if rare.Verdict != nil || len(rare.Hops) > 0 || rare.Problem != nil {
+	if rare.Verdict != nil || len(rare.Hops) > 0 || rare.Problem != nil || rare.Wire != nil {
 		var err error
 		if document, err = documentText(rare); err != nil {
 			return nil, err
@@ -42,6 +46,11 @@ func packAttempt(a *godwit.Attempt) ([]byte, error) {
 	for _, key := range t.SignedWith {
 		p.text(key)
 	}
+	if t.Wire != nil && rare.Wire == nil {
+		for _, n := range t.Wire.Timing {
+			p.number(n)
+		}
+	}
 	return p, nil
 }
 
@@ -60,6 +69,13 @@ func unpackAttempt(b []byte, d *godwit.Delivery) (godwit.Attempt, error) {
 	for ; keys > 0 && u.err == nil; keys-- {
 		t.SignedWith = append(t.SignedWith, u.text())
 	}
+	var timing godwit.WireTiming
+	if u.err == nil && len(u.rest) > 0 {
+		for i := range timing {
+			timing[i] = u.number()
+		}
+		t.Wire = &godwit.Wire{Timing: timing}
+	}
 	var rare rareDocument
 	if u.err != nil {
 		return a, u.err
@@ -68,6 +84,9 @@ func unpackAttempt(b []byte, d *godwit.Delivery) (godwit.Attempt, error) {
 		return a, err
 	}
 	t.Hops, t.Problem = rare.Hops, rare.Problem
+	if rare.Wire != nil {
+		t.Wire = rare.Wire
+	}
 	if rare.Verdict != nil {
 		rare.Verdict.addTo(v)
 	}

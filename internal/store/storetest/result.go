@@ -49,11 +49,19 @@ func resultMembers(t *testing.T, f *fixture) {
 			Body: "<p>\"oops\" & 'more' \u2603\n", ContentType: "text/html", Link: "<https://legal>; rel=blocked-by",
 			RetryAfter: "90", Problem: &godwit.Problem{Title: "Bad"}, Detail: "unexpected end", SignedWith: []string{"sec_1", "sec_2"},
 			Actor: "key_1",
+			Wire:  &godwit.Wire{Timing: godwit.WireTiming{1, 20, 300, 4000}, Request: []string{"Content-Type: text/plain"}, Response: []string{"Server: \u2603"}, Cut: true},
 		},
 	}
 	f.record(r)
 	same(t, "delivery", f.delivery(id), &r.Delivery)
 	same(t, "attempts", got(f.s.Attempts(f.ctx, f.tenant, id))(t), []godwit.Attempt{*r.Attempt})
+
+	// An ordinary attempt has a timing alone.
+	plain := f.acceptOne()
+	r = f.attempted(f.claimOne(f.endpoint), godwit.DeliveryAccepted)
+	r.Attempt.Trace.Wire = &godwit.Wire{Timing: godwit.WireTiming{0, 0, 0, 5}}
+	f.record(r)
+	same(t, "plain attempts", got(f.s.Attempts(f.ctx, f.tenant, plain))(t), []godwit.Attempt{*r.Attempt})
 }
 
 func resultOrdinary(t *testing.T, f *fixture) {
