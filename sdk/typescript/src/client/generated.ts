@@ -85,15 +85,47 @@ export interface Attempt {
   reason: string;
   /** unknown: the receiver may or may not have got it */
   receiver_state?: "unknown";
+  /** The request as it was sent, secrets masked. Of acknowledged attempts a busy server keeps it of a sample */
+  request?: AttemptRequest;
+  /** The response as it was received; absent if there was none */
+  response?: AttemptResponse;
   /** Least wait that the receiver asked for */
   retry_after_seconds?: number;
   started_at: string;
   /** HTTP status; absent when none arrived */
   status?: number;
+  /** Where the time went; absent if it was not measured */
+  timing?: AttemptTiming;
   /** What was seen, for people who ask what happened */
   trace: Trace;
   trigger: string;
   url: string;
+}
+
+export interface AttemptRequest {
+  headers: HeaderField[];
+  url: string;
+}
+
+export interface AttemptResponse {
+  /** Up to 4 KiB */
+  body: string;
+  /** Kept where those of the request are */
+  headers: HeaderField[];
+  status: number;
+  /** There is more of the body */
+  truncated: boolean;
+}
+
+export interface AttemptTiming {
+  connect_ms: number;
+  /** To resolve the name; 0 if the connection was used before */
+  dns_ms: number;
+  /** From the first byte of the request to the first of the response */
+  first_byte_ms: number;
+  tls_ms: number;
+  /** Of the whole attempt; more than the parts together by the reading of the response */
+  total_ms: number;
 }
 
 export interface Auth {
@@ -743,6 +775,11 @@ export interface FoundEvent {
   /** The source it came by, when it was relayed */
   source_id?: string;
   type: string;
+}
+
+export interface HeaderField {
+  name: string;
+  value: string;
 }
 
 export interface Health {
@@ -1772,11 +1809,17 @@ export interface StreamedAttempt {
   reason: string;
   /** unknown: the receiver may or may not have got it */
   receiver_state?: "unknown";
+  /** The request as it was sent, secrets masked. Of acknowledged attempts a busy server keeps it of a sample */
+  request?: AttemptRequest;
+  /** The response as it was received; absent if there was none */
+  response?: AttemptResponse;
   /** Least wait that the receiver asked for */
   retry_after_seconds?: number;
   started_at: string;
   /** HTTP status; absent when none arrived */
   status?: number;
+  /** Where the time went; absent if it was not measured */
+  timing?: AttemptTiming;
   /** What was seen, for people who ask what happened */
   trace: Trace;
   trigger: string;
@@ -1908,6 +1951,13 @@ export interface WaitingEndpoints {
   /** With an open circuit: only probed */
   open: number;
   paused: number;
+}
+
+export interface Wire {
+  c?: boolean;
+  p?: string[];
+  q?: string[];
+  t?: number[];
 }
 
 export interface WrittenEndpoint {

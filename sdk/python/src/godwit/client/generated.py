@@ -107,10 +107,42 @@ class Attempt(_AttemptRequired, total=False):
     """When the next attempt is due"""
     receiver_state: Literal["unknown"]
     """unknown: the receiver may or may not have got it"""
+    request: AttemptRequest
+    """The request as it was sent, secrets masked. Of acknowledged attempts a busy server keeps it of a sample"""
+    response: AttemptResponse
+    """The response as it was received; absent if there was none"""
     retry_after_seconds: float
     """Least wait that the receiver asked for"""
     status: int
     """HTTP status; absent when none arrived"""
+    timing: AttemptTiming
+    """Where the time went; absent if it was not measured"""
+
+
+class AttemptRequest(TypedDict):
+    headers: list[HeaderField]
+    url: str
+
+
+class AttemptResponse(TypedDict):
+    body: str
+    """Up to 4 KiB"""
+    headers: list[HeaderField]
+    """Kept where those of the request are"""
+    status: int
+    truncated: bool
+    """There is more of the body"""
+
+
+class AttemptTiming(TypedDict):
+    connect_ms: float
+    dns_ms: float
+    """To resolve the name; 0 if the connection was used before"""
+    first_byte_ms: float
+    """From the first byte of the request to the first of the response"""
+    tls_ms: float
+    total_ms: float
+    """Of the whole attempt; more than the parts together by the reading of the response"""
 
 
 class _AuthRequired(TypedDict):
@@ -860,6 +892,11 @@ class FoundEvent(_FoundEventRequired, total=False):
     """The text with its surroundings, in one line"""
     source_id: str
     """The source it came by, when it was relayed"""
+
+
+class HeaderField(TypedDict):
+    name: str
+    value: str
 
 
 class _HealthRequired(TypedDict):
@@ -2085,10 +2122,16 @@ class StreamedAttempt(_StreamedAttemptRequired, total=False):
     """When the next attempt is due"""
     receiver_state: Literal["unknown"]
     """unknown: the receiver may or may not have got it"""
+    request: AttemptRequest
+    """The request as it was sent, secrets masked. Of acknowledged attempts a busy server keeps it of a sample"""
+    response: AttemptResponse
+    """The response as it was received; absent if there was none"""
     retry_after_seconds: float
     """Least wait that the receiver asked for"""
     status: int
     """HTTP status; absent when none arrived"""
+    timing: AttemptTiming
+    """Where the time went; absent if it was not measured"""
 
 
 class _TenantRequired(TypedDict):
@@ -2229,6 +2272,13 @@ class WaitingEndpoints(TypedDict):
     open: int
     """With an open circuit: only probed"""
     paused: int
+
+
+class Wire(TypedDict, total=False):
+    c: bool
+    p: list[str]
+    q: list[str]
+    t: list[int]
 
 
 class _WrittenEndpointRequired(TypedDict):
