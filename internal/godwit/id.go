@@ -33,6 +33,9 @@ type (
 	commandKind        struct{}
 	environmentKind    struct{}
 	broadcastKind      struct{}
+	sessionKind        struct{}
+	linkKind           struct{}
+	userKind           struct{}
 )
 
 func (tenantKind) prefix() string   { return "ten_" }
@@ -50,6 +53,9 @@ func (rejectionKind) prefix() string      { return "rej_" }
 func (commandKind) prefix() string        { return "cmd_" }
 func (environmentKind) prefix() string    { return "env_" }
 func (broadcastKind) prefix() string      { return "bct_" }
+func (sessionKind) prefix() string        { return "ses_" }
+func (linkKind) prefix() string           { return "lnk_" }
+func (userKind) prefix() string           { return "usr_" }
 
 // The kinds of id.
 type (
@@ -68,6 +74,9 @@ type (
 	CommandID        = ID[commandKind]
 	EnvironmentID    = ID[environmentKind]
 	BroadcastID      = ID[broadcastKind]
+	SessionID        = ID[sessionKind]
+	LinkID           = ID[linkKind]
+	UserID           = ID[userKind]
 )
 
 // ErrBadID reports text that is not an id of the expected kind.

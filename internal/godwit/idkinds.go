@@ -44,6 +44,12 @@ func NewEnvironmentID(now time.Time) EnvironmentID { return NewID[environmentKin
 // NewBroadcastID mints the id of a broadcast.
 func NewBroadcastID(now time.Time) BroadcastID { return NewID[broadcastKind](now) }
 
+// NewSessionID mints the id of a session.
+func NewSessionID(now time.Time) SessionID { return NewID[sessionKind](now) }
+
+// NewLinkID mints the id of a sign-in link.
+func NewLinkID(now time.Time) LinkID { return NewID[linkKind](now) }
+
 // ParseTenantID reads the text form.
 func ParseTenantID(s string) (TenantID, error) { return ParseID[tenantKind](s) }
 
@@ -76,3 +82,9 @@ func ParseEnvironmentID(s string) (EnvironmentID, error) { return ParseID[enviro
 
 // ParseBroadcastID reads the text form.
 func ParseBroadcastID(s string) (BroadcastID, error) { return ParseID[broadcastKind](s) }
+
+// ParseSessionID reads the text form.
+func ParseSessionID(s string) (SessionID, error) { return ParseID[sessionKind](s) }
+
+// ParseLinkID reads the text form.
+func ParseLinkID(s string) (LinkID, error) { return ParseID[linkKind](s) }

@@ -1,9 +1,7 @@
 package godwit
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"slices"
 	"time"
 )
@@ -60,11 +58,7 @@ func (k *APIKey) LiveAt(now time.Time) bool {
 const tokenPrefix = "gdw_"
 
 // MintToken makes the text of a new API key. It has 256 random bits, so a plain hash of it can be stored safely.
-func MintToken() string {
-	var b [32]byte
-	rand.Read(b[:])
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-}
+func MintToken() string { return mintSecret(tokenPrefix) }
 
 // HashToken returns the hash that the store keeps of a token.
 func HashToken(token string) [32]byte { return sha256.Sum256([]byte(token)) }

@@ -29,7 +29,7 @@ type ConfigChanges struct {
 type ConfigChange struct {
 	Kind     ConfigKind
 	TenantID godwit.TenantID
-	ID       [16]byte // of the endpoint, key or tenant
+	ID       [16]byte // of the endpoint, key, tenant, environment or session
 	Name     string   // of the event type
 }
 
@@ -44,6 +44,8 @@ const (
 	ConfigEventType ConfigKind = "event_type"
 	// ConfigEnvironment changes what its tenants have from it.
 	ConfigEnvironment ConfigKind = "environment"
+	// ConfigSession is a session that has ended.
+	ConfigSession ConfigKind = "session"
 )
 
 // ConfigDistance returns the number of changes between two versions: a version counts in its upper 48 bits, the lower ones tell

@@ -52,6 +52,7 @@ type Store interface {
 	Broadcasts
 	Tenants
 	Keys
+	Sessions
 	Idempotency
 	Notices
 	EventTypes

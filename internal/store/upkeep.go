@@ -72,7 +72,7 @@ type EnvironmentSwept struct {
 // Swept counts the work of one sweep: rows removed, pending deliveries that ended as exhausted because of their age (Expired),
 // and those that were Cancelled because their endpoint is deleted.
 type Swept struct {
-	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Broadcasts, Expired, Cancelled int64
+	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Broadcasts, Sessions, Expired, Cancelled int64
 	More                                                                                                                       bool
 }
 

@@ -80,9 +80,11 @@ func scanKey(r pgx.CollectableRow) (*godwit.APIKey, error) {
 	return k, nil
 }
 
-// RevokeKey keeps the first revocation time when it is repeated.
+// RevokeKey ends a key and its sessions. It keeps the first revocation time when it is repeated.
 func (s *keys) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
-	tag, err := s.pool.Exec(ctx, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE tenant_id = $1 AND id = $2`,
-		[16]byte(tenant), [16]byte(id), now)
+	tag, err := s.pool.Exec(ctx, `WITH revoked AS (UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE tenant_id = $1 AND id = $2 RETURNING id),
+		ended AS (DELETE FROM sessions AS s USING revoked AS r WHERE s.key_id = r.id AND s.kind = 'dashboard'),
+		unused AS (DELETE FROM sign_in_links AS l USING revoked AS r WHERE l.key_id = r.id AND l.used_at IS NULL)
+		SELECT id FROM revoked`, [16]byte(tenant), [16]byte(id), now)
 	return changed("revoke key", tag, err)
 }

@@ -31,6 +31,7 @@ type Store struct {
 	*broadcasts
 	*tenants
 	*keys
+	*sessions
 	*idempotency
 	*notices
 
@@ -58,7 +59,7 @@ func newStore(db *database, o *Options) *Store {
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db}, deadLetters: &deadLetters{db},
 		endpoints: &endpoints{db}, health: &health{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
 		commands: &commands{database: db, lookups: lookups{db: db}, recent: recent}, chains: &chains{db},
-		environments: &environments{db}, broadcasts: &broadcasts{db}, tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
+		environments: &environments{db}, broadcasts: &broadcasts{db}, tenants: &tenants{db}, keys: &keys{db}, sessions: &sessions{db}, idempotency: &idempotency{db}, notices: &notices{db},
 		sealedRows: &sealedRows{db}, allowances: &allowances{db}, usages: &usages{db}, history: &history{database: db}, keyChecks: &keyChecks{db}, configuration: &configuration{db}, upkeep: &upkeep{db},
 	}
 	s.claims = &claims{database: db, leases: s.leases}

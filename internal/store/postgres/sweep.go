@@ -28,7 +28,7 @@ func (s *sweeps) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error)
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		sw.records, sw.cancelled, sw.expired, sw.events, sw.broadcasts, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances, sw.usage,
+		sw.records, sw.cancelled, sw.expired, sw.events, sw.broadcasts, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances, sw.usage, sw.sessions,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, failed("sweep", err)

@@ -158,6 +158,9 @@ func deleteTenant(ctx context.Context, q session, id godwit.TenantID, home bool,
 	if _, err := q.Exec(ctx, `INSERT INTO stats_gone (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING`, [16]byte(id)); err != nil {
 		return nil, err
 	}
+	if err := endSessionsOfTenant(ctx, q, id); err != nil {
+		return nil, err
+	}
 	r, err := q.Query(ctx, `UPDATE endpoints SET status = 'deleted', status_at = $2, updated_at = $2, version = version + 1
 		WHERE tenant_id = $1 AND status <> 'deleted' RETURNING id`, [16]byte(id), now)
 	if err != nil {

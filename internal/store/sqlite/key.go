@@ -81,7 +81,7 @@ func (s *keys) ListKeys(ctx context.Context, tenant godwit.TenantID, p store.Pag
 	return ks, err
 }
 
-// RevokeKey ends a key.
+// RevokeKey ends a key and its sessions.
 func (s *keys) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID, now time.Time) error {
 	return s.write(ctx, "revoke key", func(c *conn) error {
 		n, err := c.exec("UPDATE api_keys SET revoked_at = iif(revoked_at = 0, ?, revoked_at) WHERE id = ? AND tenant_id = ?",
@@ -89,6 +89,9 @@ func (s *keys) RevokeKey(ctx context.Context, tenant godwit.TenantID, id godwit.
 		if err == nil && n == 0 {
 			return store.ErrNotFound
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return endSessionsOfKey(c, id)
 	})
 }

@@ -32,6 +32,7 @@ type Store struct {
 	*broadcasts
 	*tenants
 	*keys
+	*sessions
 	*idempotency
 	*notices
 
@@ -57,7 +58,7 @@ func newStore(db *database, m *members) *Store {
 		nodes:  &nodes{database: db, members: m, claimed: map[string]godwit.Node{}},
 		events: &events{db}, deliveries: &deliveries{db}, attempts: &attempts{db},
 		endpoints: &endpoints{db}, health: &health{db}, secrets: &secrets{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
-		environments: &environments{db}, broadcasts: &broadcasts{db}, tenants: &tenants{db}, keys: &keys{db}, idempotency: &idempotency{db}, notices: &notices{db},
+		environments: &environments{db}, broadcasts: &broadcasts{db}, tenants: &tenants{db}, keys: &keys{db}, sessions: &sessions{db}, idempotency: &idempotency{db}, notices: &notices{db},
 		chains: &chains{db},
 		sweeps: &sweeps{database: db}, sealedRows: &sealedRows{db}, allowances: &allowances{db}, usages: &usages{db}, history: &history{db}, keyChecks: &keyChecks{db}, upkeep: &upkeep{db},
 	}

@@ -61,6 +61,7 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 				SELECT tenant_id, name, at FROM allowances WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, micros(sw.Now), int64(limit))
 			return out.Allowances == int64(limit), err
 		}},
+		{"sweep sessions", false, func(c *conn) (bool, error) { return sweepSessions(c, sw.Now, limit, out) }},
 		{"sweep usage", sw.UsageBefore.IsZero(), func(c *conn) (more bool, err error) {
 			out.Usage, err = c.exec(`DELETE FROM usage WHERE (tenant_id, day) IN (SELECT tenant_id, day FROM usage WHERE day < ? ORDER BY day LIMIT ?)`,
 				dayNumber(sw.UsageBefore), int64(limit))

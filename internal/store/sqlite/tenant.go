@@ -155,6 +155,9 @@ func deleteTenant(ctx context.Context, c *conn, id godwit.TenantID, home bool, a
 	if _, err := c.exec("INSERT INTO stats_gone (tenant_id) VALUES (?) ON CONFLICT DO NOTHING", id[:]); err != nil {
 		return nil, err
 	}
+	if err := endSessionsOfTenant(c, id); err != nil {
+		return nil, err
+	}
 	err = c.each(ctx, "SELECT id FROM endpoints WHERE tenant_id = ? AND status <> 'deleted'", ids(id[:]),
 		func(r *rows) error { endpoints = append(endpoints, r.id(0)); return nil })
 	if err != nil {

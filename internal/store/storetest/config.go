@@ -34,6 +34,8 @@ func configChanges(t *testing.T, f *fixture) {
 	e := f.makeEndpoint()
 	endpoint := store.ConfigChange{Kind: store.ConfigEndpoint, TenantID: f.tenant, ID: e.ID}
 	first := &godwit.Secret{ID: mint[godwit.SecretID](f.now), EndpointID: e.ID, TenantID: f.tenant, Algorithm: "hmac-sha256", CreatedAt: f.now, NotBefore: f.now}
+	session := makeSession(f)
+	f.must(f.s.CreateSession(f.ctx, session))
 	environment := got(f.s.Environment(f.ctx, godwit.DefaultEnvironment))(t)
 	start := f.version()
 	last := start
@@ -68,6 +70,9 @@ func configChanges(t *testing.T, f *fixture) {
 			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}, {Kind: store.ConfigTenant, TenantID: f.tenant, ID: f.tenant}}},
 		{"update an environment", func() error { return f.s.UpdateEnvironment(f.ctx, environment) },
 			[]store.ConfigChange{{Kind: store.ConfigEnvironment, ID: environment.ID}, {Kind: store.ConfigTenant, TenantID: godwit.HomeOf(environment.ID), ID: environment.ID}}},
+		{"use a session", func() error { return f.s.UseSession(f.ctx, session.ID, f.now.Add(time.Second), f.now.Add(time.Hour)) }, nil},
+		{"end a session", func() error { return f.s.EndSession(f.ctx, f.tenant, session.ID) },
+			[]store.ConfigChange{{Kind: store.ConfigSession, TenantID: f.tenant, ID: session.ID}}},
 		{"accept an event", func() error { f.acceptOne(); return nil }, nil},
 	} {
 		f.must(step.change())

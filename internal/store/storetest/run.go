@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(t testing.TB) store.Store) {
 		{"broadcast", broadcastCases},
 		{"tenant", tenantCases},
 		{"key", keyCases},
+		{"session", sessionCases},
 		{"idempotency", idempotencyCases},
 		{"notice", noticeCases},
 		{"event type", eventTypeCases},
