@@ -27,7 +27,7 @@ type devCommand struct {
 	Store     string  `name:"store" local:"" help:"\"sqlite\", or the URL of a PostgreSQL database." default:"sqlite" placeholder:"sqlite|URL"`
 	Node      string  `name:"node" local:"" help:"Name of this process among those that share a PostgreSQL database. Defaults to the host's name." placeholder:"NAME"`
 	NoSamples bool    `name:"no-samples" help:"Start no sample endpoint and post no sample events."`
-	JSON      bool    `name:"json" help:"Print JSON: first an object with url, tenant and api_key, then one for each attempt."`
+	JSON      bool    `name:"json" help:"Print JSON: first an object with url, tenant, api_key and dashboard (a link that signs in once), then one for each attempt."`
 	TimeScale float64 `name:"time-scale" help:"Run retry delays, windows and retentions this many times faster." default:"1" placeholder:"N"`
 	Limits    bool    `name:"limits" help:"Keep the limits on registrations that a production server has."`
 	Commands  string  `name:"commands" help:"JSON file that declares commands for your own services; docs/commands.md describes it." placeholder:"FILE"`
@@ -149,7 +149,11 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 	if err != nil {
 		return err
 	}
-	_, token, err := a.Management().Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "godwit dev", Scopes: godwit.AllScopes})
+	key, token, err := a.Management().Keys.Create(ctx, nil, tenant.ID, management.KeySpec{Name: "godwit dev", Scopes: godwit.AllScopes})
+	if err != nil {
+		return err
+	}
+	_, code, err := a.Management().Sessions.Link(ctx, key, management.DevLinkLife)
 	if err != nil {
 		return err
 	}
@@ -163,7 +167,7 @@ func (c *devCommand) attend(ctx context.Context, env *environment, a *app.App) e
 		return fmt.Errorf("follow attempts: %w", err)
 	}
 	defer attempts.Close()
-	if err := c.welcome(env, a, tenant.ID.String(), token); err != nil {
+	if err := c.welcome(env, a, tenant.ID.String(), token, a.URL()+"/ui/#code="+code); err != nil {
 		return err
 	}
 	var samples sync.WaitGroup
@@ -216,13 +220,14 @@ func awaitReady(ctx context.Context, a *app.App) bool {
 	}
 }
 
-func (c *devCommand) welcome(env *environment, a *app.App, tenant, token string) error {
+func (c *devCommand) welcome(env *environment, a *app.App, tenant, token, dashboard string) error {
 	if c.JSON {
 		return json.NewEncoder(env.stdout).Encode(struct {
-			URL    string `json:"url"`
-			Tenant string `json:"tenant"`
-			APIKey string `json:"api_key"`
-		}{a.URL(), tenant, token})
+			URL       string `json:"url"`
+			Tenant    string `json:"tenant"`
+			APIKey    string `json:"api_key"`
+			Dashboard string `json:"dashboard"`
+		}{a.URL(), tenant, token, dashboard})
 	}
 	d, err := a.Store().Describe(env.ctx)
 	if err != nil {
@@ -235,12 +240,14 @@ func (c *devCommand) welcome(env *environment, a *app.App, tenant, token string)
 	p := newPalette(env.stdout)
 	fmt.Fprintf(env.stdout, `%s
 
-  url      %s
-  API      %s/openapi.json
-  dialects %s/ojs/v1/webhooks, %s/api/v1/webhooks
-  tenant   %s
-  API key  %s
-  store    %s %s, %s (%s)
+  dashboard %s
+            (signs in once, within an hour; "godwit dashboard" makes another link)
+  url       %s
+  API       %s/openapi.json
+  dialects  %s/ojs/v1/webhooks, %s/api/v1/webhooks
+  tenant    %s
+  API key   %s
+  store     %s %s, %s (%s)
 
 Post an event of your own:
 
@@ -256,7 +263,7 @@ Read the metrics:
 
   curl -H 'Authorization: Bearer %s' '%s/metrics'
 
-`, p.bold("Godwit is running. Stop it with Ctrl-C."), a.URL(), a.URL(), a.URL(), a.URL(), tenant, token, d.Backend, d.Version, d.Location, kept,
+`, p.bold("Godwit is running. Stop it with Ctrl-C."), p.bold(dashboard), a.URL(), a.URL(), a.URL(), a.URL(), tenant, token, d.Backend, d.Version, d.Location, kept,
 		token, a.URL(), token, a.URL(), token, a.URL())
 	if !c.NoSamples {
 		fmt.Fprintf(env.stdout, "A sample event is posted every second to a sample endpoint that fails about one time in three.\n\n")

@@ -32,6 +32,7 @@ type apis struct {
 	problems  *problem.Writer
 	guard     *idempotency.Guard
 	bodies    *httpapi.Quota
+	browser   *httpapi.Browser
 	terms     source.Terms
 	upstreams *source.Sources
 	started   time.Time
@@ -43,6 +44,9 @@ func newAPIs(s *services, d Dependencies, url string, done <-chan struct{}) (*ap
 		problems: &problem.Writer{Base: strings.TrimSuffix(url, "/"), Log: s.log, Outage: problem.NewOutage(s.log, s.clock, done)},
 	}
 	var err error
+	if a.browser, err = httpapi.NewBrowser(url, s.cfg.PublicURL != "", config.Prefixes(s.cfg.TrustedProxies)); err != nil {
+		return nil, err
+	}
 	if a.guard, err = a.newGuard(a.problems, nil); err != nil {
 		return nil, err
 	}
@@ -109,6 +113,7 @@ func (a *apis) native() (httpapi.Router, error) {
 		Version: telemetry.Build().Version, Node: a.cfg.Node, Bodies: a.bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 		StatsRetention: statsRetention(&a.cfg),
 		Settings:       a.settings,
+		Browser:        a.browser, SignInFailures: a.cfg.Sessions.FailuresPerMinute,
 	})
 }
 
@@ -130,7 +135,7 @@ func (a *apis) relay() (httpapi.Router, error) {
 
 func (a *apis) ids() (httpapi.Router, error) {
 	return ids.New(ids.Config{
-		Config: httpapi.Config{Callers: a.management.Callers, Idempotency: a.guard, Errors: a.problems, Bodies: a.bodies}, Clock: a.clock, Log: a.log,
+		Config: httpapi.Config{Callers: a.management.Callers, Idempotency: a.guard, Errors: a.problems, Bodies: a.bodies, Browser: a.browser}, Clock: a.clock, Log: a.log,
 		Executor: a.commands.executor, Evidence: a.store, EvidenceKey: a.commands.key, Preview: a.commands.previewer, Stall: a.d.Timeouts.Write,
 	})
 }
@@ -250,7 +255,7 @@ func (a *apis) guardedMetrics() (http.Handler, error) {
 		return nil, err
 	}
 	metrics := a.metrics.Handler()
-	return api.Handle(httpapi.Route{Need: []godwit.Scope{godwit.ScopeMetrics, godwit.ScopeAdmin}}, func(c *httpapi.Call) error {
+	return api.Handle(httpapi.Route{Access: httpapi.Access{Need: []godwit.Scope{godwit.ScopeMetrics, godwit.ScopeAdmin}}}, func(c *httpapi.Call) error {
 		metrics.ServeHTTP(c.W, c.R)
 		return nil
 	}), nil

@@ -8,7 +8,11 @@ type rule struct {
 	tenant      []godwit.Scope // for a tenant, with one of these scopes
 	environment []godwit.Scope // for an environment, with one of these scopes; none: the request must name a tenant
 	body        string         // of requests that are to reach the handler; defaults to {}
+	keys        bool           // for API keys alone; a session is refused
 }
+
+// keyOnly refuses sessions.
+func (r rule) keyOnly() rule { r.keys = true; return r }
 
 // with sets the body.
 func (r rule) with(body string) rule { r.body = body; return r }
@@ -46,6 +50,7 @@ var (
 	commands       = tenants(ingest, read, manage, admin, audit)
 	ofCommands     = rule{tenant: commands.tenant, environment: commands.tenant}
 	ofEvidence     = rule{tenant: []godwit.Scope{audit}, environment: []godwit.Scope{audit, admin}}
+	anyKey         = rule{tenant: []godwit.Scope{ingest, read, manage, admin, audit}, environment: []godwit.Scope{ingest, read, manage, admin, audit}}
 )
 
 // rules has a line for every route of the server.
@@ -119,6 +124,14 @@ var rules = map[string]rule{
 	"GET /v1/keys":         readKeys,
 	"GET /v1/keys/{id}":    readKeys,
 	"DELETE /v1/keys/{id}": writeKeys,
+
+	"POST /v1/sessions":           everyone,
+	"GET /v1/sessions":            readKeys,
+	"GET /v1/sessions/current":    anyKey,
+	"DELETE /v1/sessions/current": anyKey,
+	"DELETE /v1/sessions/{id}":    writeKeys,
+	"DELETE /v1/sessions":         writeKeys,
+	"POST /v1/sign-in-links":      anyKey.keyOnly(),
 
 	"POST /v1/tenants":        writeTenants,
 	"GET /v1/tenants":         readTenants,

@@ -20,6 +20,7 @@ type caller struct {
 	name                string
 	key                 string
 	tenant, environment string // header values
+	cookie              string // of a session, in place of the key
 }
 
 // An answer is what authorisation made of a request.
@@ -54,10 +55,11 @@ type cast struct {
 	otherKey     string                  // all scopes but admin
 	theirKey     string                  // the same, of a tenant of the second environment
 	foreign      string                  // all scopes of the second environment
+	cookies      map[string]string       // of dashboard sessions, by the key that they were made from
 }
 
 func newCast(t *testing.T) *cast {
-	c := &cast{Server: apptest.Start(t, apptest.Options{}), t: t, byScope: map[godwit.Scope]string{}, environment: map[godwit.Scope]string{}}
+	c := &cast{Server: apptest.Start(t, apptest.Options{}), t: t, byScope: map[godwit.Scope]string{}, environment: map[godwit.Scope]string{}, cookies: map[string]string{}}
 	m, ctx := c.App.Management(), context.Background()
 	var err error
 	if c.second, err = m.Environments.Create(ctx, management.EnvironmentSpec{UID: "staging", Name: "Staging"}); err != nil {
@@ -99,7 +101,7 @@ func (c *cast) send(who caller, method, path, body string) (int, string) {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range map[string]string{
-		"Authorization": who.key, "Godwit-Tenant": who.tenant, "Godwit-Environment": who.environment,
+		"Authorization": who.key, "Godwit-Tenant": who.tenant, "Godwit-Environment": who.environment, "Cookie": who.cookie, "Sec-Fetch-Site": "same-origin",
 	} {
 		if value != "" {
 			req.Header.Set(name, value)
@@ -155,7 +157,7 @@ func (c *cast) expectations(r rule) map[caller]answer {
 		return a
 	}
 	add := func(name, key, tenant, environment string, a answer) {
-		want[caller{name, "Bearer " + key, tenant, environment}] = a
+		want[caller{name: name, key: "Bearer " + key, tenant: tenant, environment: environment}] = a
 	}
 	// For an environment, without the name of a tenant.
 	atHome := func(scopes ...godwit.Scope) answer {
@@ -216,22 +218,66 @@ func TestAuthorisation(t *testing.T) {
 			t.Errorf("%s is in the table of rules, and the server has no such route", pattern)
 			continue
 		}
-		method, path, _ := strings.Cut(pattern, " ")
+		_, path, _ := strings.Cut(pattern, " ")
 		path = fill(path, nil)
 		body := r.filledBody(nil)
 		for who, want := range c.expectations(r) {
 			if r.open {
 				want = admitted
 			}
-			status, text := c.send(who, method, path, body)
-			got := judge(status, text)
-			if strings.HasPrefix(path, "/in/") && status == 404 { // no source is found by any key
-				got = admitted
+			c.expect(who, pattern, path, body, want)
+			if who.name == "none" || who.name == "unknown" {
+				continue
 			}
-			if got != want {
-				t.Errorf("%s by %s: %v (%d %s), want %v", pattern, who.name, got, status, text, want)
+			if !sessionsUse(pattern) && !r.open {
+				want = noKey
+			} else if want == admitted && r.keys {
+				want = refused
+			}
+			if pattern != "DELETE /v1/sessions/current" { // TestSessionEnds has it
+				c.expect(c.inSession(who), pattern, path, body, want)
 			}
 		}
+	}
+}
+
+// sessionsUse reports whether a route belongs to an API that dashboard sessions can use.
+func sessionsUse(pattern string) bool {
+	return strings.Contains(pattern, " /v1/") || strings.Contains(pattern, " /ids/v1/")
+}
+
+// inSession returns the caller with a dashboard session of its key.
+func (c *cast) inSession(who caller) caller {
+	c.t.Helper()
+	if c.cookies[who.key] == "" {
+		c.cookies[who.key] = c.signIn(strings.TrimPrefix(who.key, "Bearer "))
+	}
+	who.name, who.cookie, who.key = "session of "+who.name, c.cookies[who.key], ""
+	return who
+}
+
+// signIn exchanges a key for a session and returns its cookie.
+func (c *cast) signIn(key string) string {
+	c.t.Helper()
+	resp := c.Call(apptest.Call{Path: "/v1/sessions", Body: apptest.Fields{"key": key}})
+	cookie, _, _ := strings.Cut(resp.Header.Get("Set-Cookie"), ";")
+	if resp.Status != http.StatusCreated || cookie == "" {
+		c.t.Fatalf("sign in: %d %s", resp.Status, resp.Body)
+	}
+	return cookie
+}
+
+// expect sends a request and checks what authorisation makes of it.
+func (c *cast) expect(who caller, pattern, path, body string, want answer) {
+	c.t.Helper()
+	method, _, _ := strings.Cut(pattern, " ")
+	status, text := c.send(who, method, path, body)
+	got := judge(status, text)
+	if (strings.HasPrefix(path, "/in/") || pattern == "POST /v1/sessions") && status >= 400 { // no credential is sent in the form that these routes ask for
+		got = admitted
+	}
+	if got != want {
+		c.t.Errorf("%s by %s: %v (%d %s), want %v", pattern, who.name, got, status, text, want)
 	}
 }
 
@@ -240,7 +286,7 @@ func fill(path string, ids map[string]string) string {
 	const unknown = "018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"
 	kinds := []struct{ under, prefix string }{
 		{"/v1/events/", "evt_"}, {"/v1/broadcasts/", "bct_"}, {"/v1/endpoints/", "sub_"}, {"/v1/deliveries/", "del_"}, {"/v1/dead-letters/", "del_"}, {"/v1/notices/", "ntc_"},
-		{"/v1/sources/", "src_"}, {"/v1/keys/", "key_"}, {"/v1/tenants/", "ten_"}, {"/v1/environments/", "env_"}, {"/subscriptions/", "sub_"},
+		{"/v1/sources/", "src_"}, {"/v1/keys/", "key_"}, {"/v1/sessions/", "ses_"}, {"/v1/tenants/", "ten_"}, {"/v1/environments/", "env_"}, {"/subscriptions/", "sub_"},
 		{"/webhooks/deliveries/", "del_"}, {"/webhooks/endpoints/", "sub_"}, {"/webhooks/events/", "evt_"}, {"/ids/v1/commands/", "cmd_"},
 	}
 	pick := func(prefix string) string {
@@ -309,13 +355,13 @@ func (c *cast) belongings() map[string]string {
 func TestForeignObjects(t *testing.T) {
 	c := newCast(t)
 	ids := c.belongings()
-	own := caller{"the tenant", "Bearer " + c.NewKey(c.acme.ID, godwit.AllScopes...), "", ""}
+	own := caller{name: "the tenant", key: "Bearer " + c.NewKey(c.acme.ID, godwit.AllScopes...)}
 	strangers := []caller{
-		{"another tenant", "Bearer " + c.otherKey, "", ""},
-		{"a tenant of another environment", "Bearer " + c.theirKey, "", ""},
-		{"another environment", "Bearer " + c.foreign, "", ""},
-		{"another environment for its tenant", "Bearer " + c.foreign, "theirs", ""},
-		{"its environment for another tenant", "Bearer " + c.NewKey(godwit.HomeOf(godwit.DefaultEnvironment), environmentScopes...), "other", ""},
+		{name: "another tenant", key: "Bearer " + c.otherKey},
+		{name: "a tenant of another environment", key: "Bearer " + c.theirKey},
+		{name: "another environment", key: "Bearer " + c.foreign},
+		{name: "another environment for its tenant", key: "Bearer " + c.foreign, tenant: "theirs"},
+		{name: "its environment for another tenant", key: "Bearer " + c.NewKey(godwit.HomeOf(godwit.DefaultEnvironment), environmentScopes...), tenant: "other"},
 	}
 	for pattern, r := range rules {
 		method, path, _ := strings.Cut(pattern, " ")

@@ -216,17 +216,17 @@ func TestBroadcastAuthorisation(t *testing.T) {
 	c := newCast(t)
 	for who, want := range map[caller]answer{
 		{name: "none"}: noKey,
-		{"tenant", "Bearer " + c.byScope[ingest], "", ""}:                             refused,
-		{"tenant for its environment", "Bearer " + c.byScope[ingest], "", "default"}:  refused,
-		{"another tenant", "Bearer " + c.otherKey, "", ""}:                            refused,
-		{"administrator without ingest", "Bearer " + c.ops, "", ""}:                   refused,
-		{"administrator with all scopes", "Bearer " + c.full, "", ""}:                 admitted,
-		{"the same for another environment", "Bearer " + c.full, "", "staging"}:       admitted,
-		{"environment", "Bearer " + c.environment[ingest], "", ""}:                    admitted,
-		{"environment for itself", "Bearer " + c.environment[ingest], "", "default"}:  admitted,
-		{"environment for another", "Bearer " + c.environment[ingest], "", "staging"}: refused,
-		{"environment without ingest", "Bearer " + c.environment[manage], "", ""}:     refused,
-		{"foreign environment that names it", "Bearer " + c.foreign, "", "default"}:   refused,
+		{name: "tenant", key: "Bearer " + c.byScope[ingest]}:                                              refused,
+		{name: "tenant for its environment", key: "Bearer " + c.byScope[ingest], environment: "default"}:  refused,
+		{name: "another tenant", key: "Bearer " + c.otherKey}:                                             refused,
+		{name: "administrator without ingest", key: "Bearer " + c.ops}:                                    refused,
+		{name: "administrator with all scopes", key: "Bearer " + c.full}:                                  admitted,
+		{name: "the same for another environment", key: "Bearer " + c.full, environment: "staging"}:       admitted,
+		{name: "environment", key: "Bearer " + c.environment[ingest]}:                                     admitted,
+		{name: "environment for itself", key: "Bearer " + c.environment[ingest], environment: "default"}:  admitted,
+		{name: "environment for another", key: "Bearer " + c.environment[ingest], environment: "staging"}: refused,
+		{name: "environment without ingest", key: "Bearer " + c.environment[manage]}:                      refused,
+		{name: "foreign environment that names it", key: "Bearer " + c.foreign, environment: "default"}:   refused,
 	} {
 		for _, tenants := range []string{"*", "acme,other"} {
 			who, want := who, want

@@ -75,6 +75,7 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 	s.management, err = management.New(management.Config{
 		Store: s.store, Engine: s.engine, URLs: s.sender, Ring: s.ring, Log: s.log, Now: s.clock.Now,
 		TimeScale: d.TimeScale, Limits: limits, Fresh: s.fresh(),
+		SessionIdle: s.cfg.Sessions.Idle.Real(), SessionLifetime: s.cfg.Sessions.Lifetime.Real(),
 		KeepEvents: s.cfg.Retention.Events.Real(), KeepDeadLetters: s.cfg.Retention.DeadLetters.Real(),
 	})
 	if err != nil {

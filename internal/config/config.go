@@ -46,6 +46,9 @@ type Config struct {
 	// Ask clients for certificates, for sources with the scheme mtls. This server must serve https itself. Defaults to
 	// false.
 	ClientCertificates bool `name:"client-certificates"`
+	// Addresses of proxies in front of this server. The server believes their X-Forwarded-For, which sessions show and by which failed sign-ins are
+	// counted. Defaults to none.
+	TrustedProxies []Network `name:"trusted-proxies" placeholder:"CIDR"`
 	// Address on which Go's profiler (/debug/pprof/) is served. Use loopback or a private network. Defaults to none: off.
 	DebugListen string `name:"debug-listen" placeholder:"HOST:PORT"`
 
@@ -55,6 +58,7 @@ type Config struct {
 	ACME      ACME      `embed:"" prefix:"acme-"`
 	Retention Retention `embed:"" prefix:"retention-"`
 	Limits    Limits    `embed:"" prefix:"limits-"`
+	Sessions  Sessions  `embed:"" prefix:"sessions-"`
 	SMTP      SMTP      `embed:"" prefix:"smtp-"`
 	Cybercube Cybercube `embed:"" prefix:"cybercube-"`
 	Commands  Commands  `embed:"" prefix:"commands-"`
@@ -150,6 +154,16 @@ type Limits struct {
 	InFlight int `name:"in-flight" default:"2048" placeholder:"N"`
 	// Size of the payloads that may be in memory, of all endpoints together. Defaults to 64MiB.
 	Held Size `name:"held" default:"64MiB" placeholder:"SIZE"`
+}
+
+// Sessions configures the sessions of browsers that sign in to the dashboard and to portals.
+type Sessions struct {
+	// How long a session lives without a request. Defaults to 12h.
+	Idle Duration `name:"idle" default:"12h" placeholder:"DURATION"`
+	// How long a session of the dashboard lives at most. A portal link says it for its own. Defaults to 7d.
+	Lifetime Duration `name:"lifetime" default:"7d" placeholder:"DURATION"`
+	// Sign-ins from one address that may fail within a minute. Further ones get 429. 0 means no limit. Defaults to 10.
+	FailuresPerMinute int `name:"failures-per-minute" default:"10" placeholder:"N"`
 }
 
 // Cybercube configures the CYBERCUBE API under /api/v1/webhooks. Its limits apply to an account within any hour; 0 means no limit.

@@ -66,6 +66,8 @@ func (c *Config) Check() error {
 		least time.Duration
 	}{
 		{"idempotency-window", c.IdempotencyWindow, time.Minute},
+		{"sessions-idle", c.Sessions.Idle, time.Minute},
+		{"sessions-lifetime", c.Sessions.Lifetime, time.Minute},
 		{"retention-events", c.Retention.Events, time.Hour},
 		{"retention-attempts", c.Retention.Attempts, time.Hour},
 		{"retention-dead-letters", c.Retention.DeadLetters, time.Hour},
@@ -88,6 +90,7 @@ func (c *Config) Check() error {
 	}
 	for flag, n := range map[string]int{
 		"limits-events-per-second": c.Limits.EventsPerSecond, "limits-burst": c.Limits.Burst, "limits-waiting-deliveries": c.Limits.WaitingDeliveries,
+		"sessions-failures-per-minute": c.Sessions.FailuresPerMinute,
 	} {
 		if n < 0 {
 			bad(flag, "must not be negative")

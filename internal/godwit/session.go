@@ -60,7 +60,9 @@ type Session struct {
 }
 
 // LiveAt reports whether the session may be used at the given time.
-func (s *Session) LiveAt(now time.Time) bool { return now.Before(s.IdleUntil) && now.Before(s.ExpiresAt) }
+func (s *Session) LiveAt(now time.Time) bool {
+	return now.Before(s.IdleUntil) && now.Before(s.ExpiresAt)
+}
 
 // Can reports whether a portal session has the capability.
 func (s *Session) Can(c Capability) bool { return slices.Contains(s.Capabilities, c) }

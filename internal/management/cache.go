@@ -139,6 +139,18 @@ func (c *callerCache) dropKeyID(id godwit.KeyID) {
 	}
 }
 
+// dropSession removes the callers with a session.
+func (c *callerCache) dropSession(id godwit.SessionID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops++
+	for key, e := range c.entries {
+		if e.caller.Session != nil && e.caller.Session.ID == id {
+			delete(c.entries, key)
+		}
+	}
+}
+
 func (c *callerCache) dropAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

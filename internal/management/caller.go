@@ -5,7 +5,9 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -21,13 +23,69 @@ type Caller struct {
 	Key    *godwit.APIKey
 	Tenant *godwit.Tenant // the tenant it acts for: its own, or another as an admin or for an environment
 	Named  bool           // whether the request names the tenant
+	// Session is the session that the request was made with; nil: an API key. A session that was not made from a key has a Key in memory alone, with
+	// the scopes and the principal of its user or portal.
+	Session *godwit.Session
+}
+
+// with returns the caller for a tenant that a request names.
+func (c *Caller) with(t *godwit.Tenant) *Caller {
+	return &Caller{Key: c.Key, Tenant: t, Named: true, Session: c.Session}
+}
+
+// hash identifies the caller's credential.
+func (c *Caller) hash() [32]byte {
+	if c.Session != nil {
+		return c.Session.Hash
+	}
+	return c.Key.Hash
+}
+
+// Portal reports whether the caller is a portal session.
+func (c *Caller) Portal() bool { return c.Session != nil && c.Session.Kind == godwit.PortalSession }
+
+// Principal is the caller's identity in records of commands: that of its key or user, or the portal session.
+func (c *Caller) Principal() string {
+	switch {
+	case c.Portal():
+		return c.Session.ID.String()
+	case c.Session != nil && !c.Session.UserID.IsZero():
+		return c.Session.UserID.String()
+	}
+	return c.Key.Principal.String()
+}
+
+// SessionID is the text of the session's id, or "".
+func (c *Caller) SessionID() string {
+	if c.Session == nil {
+		return ""
+	}
+	return c.Session.ID.String()
+}
+
+// User is the name of the user at the identity provider, or "".
+func (c *Caller) User() string {
+	if c.Session == nil {
+		return ""
+	}
+	return c.Session.User
 }
 
 // ForEnvironment reports whether the caller acts for an environment and not for one of its tenants.
 func (c *Caller) ForEnvironment() bool { return c.Tenant.Home }
 
-// Actor is the caller's name in records.
-func (c *Caller) Actor() string { return c.Key.ID.String() }
+// Actor is the caller's name in records: its key, and its session if it has one.
+func (c *Caller) Actor() string {
+	switch {
+	case c.Session == nil:
+		return c.Key.ID.String()
+	case c.Portal():
+		return c.Session.ID.String()
+	case !c.Session.UserID.IsZero():
+		return c.Session.UserID.String() + "/" + c.Session.ID.String()
+	}
+	return c.Key.ID.String() + "/" + c.Session.ID.String()
+}
 
 // Need refuses a caller that has none of the scopes.
 func (c *Caller) Need(anyOf ...godwit.Scope) error {
@@ -49,6 +107,9 @@ type Callers struct {
 	cache *callerCache
 	now   func() time.Time
 	fresh func(context.Context) error
+	idle  time.Duration // of sessions
+	using sync.Map      // ids of sessions whose use is being stored
+	log   *slog.Logger
 	// create creates a tenant that a request names, see godwit.EnvironmentSettings.
 	create func(ctx context.Context, environment godwit.EnvironmentID, spec TenantSpec) (*godwit.Tenant, error)
 }
@@ -57,6 +118,9 @@ type Callers struct {
 type callerStore interface {
 	tenantFinder
 	KeyByHash(ctx context.Context, hash [32]byte) (*godwit.APIKey, error)
+	Key(ctx context.Context, tenant godwit.TenantID, id godwit.KeyID) (*godwit.APIKey, error)
+	SessionByHash(ctx context.Context, hash [32]byte) (*godwit.Session, error)
+	UseSession(ctx context.Context, id godwit.SessionID, at, idleUntil time.Time) error
 	EnvironmentByUID(ctx context.Context, uid string) (*godwit.Environment, error)
 }
 
@@ -79,7 +143,7 @@ func (cs *Callers) Authenticate(ctx context.Context, token string) (*Caller, err
 	if err != nil {
 		return nil, err
 	}
-	if !caller.Key.LiveAt(now) {
+	if caller.Session != nil || !caller.Key.LiveAt(now) {
 		return nil, errUnauthorized
 	}
 	return caller, nil
@@ -115,13 +179,13 @@ func (cs *Callers) load(ctx context.Context, hash [32]byte) (*Caller, error) {
 func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bool) (*Caller, error) {
 	if !c.Tenant.Home {
 		if named == c.Tenant.ID.String() {
-			return &Caller{Key: c.Key, Tenant: c.Tenant, Named: true}, nil
+			return c.with(c.Tenant), nil
 		}
 		if err := c.Need(godwit.ScopeAdmin); err != nil {
 			return nil, err
 		}
 	}
-	found, err := cs.cache.get(callerKey{c.Key.Hash, c.Tenant.EnvironmentID, named}, cs.now(), func() (*Caller, error) {
+	found, err := cs.cache.get(callerKey{c.hash(), c.Tenant.EnvironmentID, named}, cs.now(), func() (*Caller, error) {
 		t, err := findTenant(ctx, cs.store, c.Tenant.EnvironmentID, named)
 		if errors.Is(err, store.ErrNotFound) && makes && c.Tenant.MakesOthers && checkUID("", named) == nil {
 			t, err = cs.create(ctx, c.Tenant.EnvironmentID, TenantSpec{UID: named, Name: named, Inherits: godwit.LentSettings})
@@ -139,7 +203,7 @@ func (cs *Callers) ActFor(ctx context.Context, c *Caller, named string, makes bo
 		if err != nil {
 			return nil, fmt.Errorf("find tenant: %w", err)
 		}
-		return &Caller{Key: c.Key, Tenant: t, Named: true}, nil
+		return c.with(t), nil
 	})
 	// An administrator that names an environment means its tenants: an id of another one is a mistake.
 	if err == nil && c.Tenant.Home && found.Tenant.EnvironmentID != c.Tenant.EnvironmentID {
@@ -174,7 +238,7 @@ func (cs *Callers) Enter(ctx context.Context, c *Caller, named string) (*Caller,
 	if err != nil {
 		return nil, fmt.Errorf("find environment: %w", err)
 	}
-	return &Caller{Key: c.Key, Tenant: home}, nil
+	return &Caller{Key: c.Key, Tenant: home, Session: c.Session}, nil
 }
 
 // Forget makes the next request of a tenant's callers read the tenant again.
@@ -189,7 +253,7 @@ func (cs *Callers) Own(ctx context.Context, c *Caller) (*Caller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find tenant of the key: %w", err)
 	}
-	return &Caller{Key: c.Key, Tenant: t}, nil
+	return &Caller{Key: c.Key, Tenant: t, Session: c.Session}, nil
 }
 
 // findTenant finds a tenant by its id, or by its uid in an environment. A home is no tenant here.

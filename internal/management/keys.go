@@ -171,7 +171,7 @@ func (ks *Keys) Revoke(ctx context.Context, by *Caller, tenant godwit.TenantID, 
 	if err := ks.store.RevokeKey(ctx, tenant, id, ks.now()); err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
-	ks.cache.dropKey(k.Hash)
+	ks.cache.dropKeyID(id) // those of its sessions too
 	return nil
 }
 

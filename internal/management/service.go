@@ -17,6 +17,7 @@ type Store interface {
 	store.Environments
 	store.Tenants
 	store.Keys
+	store.Sessions
 	store.Endpoints
 	store.Allowances
 }
@@ -54,6 +55,10 @@ type Config struct {
 	// Fresh returns once this node has dropped the API keys and tenants from its cache that another node changed more than half a
 	// second ago; see package changes. Defaults to nothing.
 	Fresh func(ctx context.Context) error
+	// SessionIdle is how long a session lives without a request. Defaults to 12 hours.
+	SessionIdle time.Duration
+	// SessionLifetime is how long a session lives at most. Defaults to 7 days.
+	SessionLifetime time.Duration
 	// CacheTTL is how long an API key is accepted without a read of the store. Without Fresh, a key that another process
 	// revoked may work for that long. Defaults to 3 s.
 	CacheTTL time.Duration
@@ -84,6 +89,8 @@ func (c *Config) setDefaults() error {
 	}
 	defaultTo(&c.Limits.Endpoints, 1000)
 	defaultTo(&c.Limits.CreationsPerMinute, 60)
+	defaultTo(&c.SessionIdle, 12*time.Hour)
+	defaultTo(&c.SessionLifetime, 7*24*time.Hour)
 	defaultTo(&c.CacheTTL, 3*time.Second)
 	defaultTo(&c.TenantTTL, 10*time.Minute)
 	defaultTo(&c.CacheSize, 16384)
@@ -106,6 +113,7 @@ type Service struct {
 	Environments *Environments // environments
 	Tenants      *Tenants      // tenants
 	Keys         *Keys         // API keys
+	Sessions     *Sessions     // browsers that have signed in, and links that sign in
 	Endpoints    *Endpoints    // endpoints: settings and status
 	Secrets      *Secrets      // signing secrets of endpoints
 	SigningKeys  *SigningKeys  // signing keys of environments
@@ -126,8 +134,10 @@ func New(cfg Config) (*Service, error) {
 	secrets := &Secrets{store: cfg.Store, ring: cfg.Ring, now: now, scale: cfg.TimeScale}
 	keys := &SigningKeys{store: cfg.Store, secrets: secrets, engine: cfg.Engine, log: cfg.Log, now: now}
 	tenants := &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now}
+	callers := &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh, create: tenants.Create, idle: cfg.SessionIdle, log: cfg.Log}
 	return &Service{
-		Callers:      &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh, create: tenants.Create},
+		Callers:      callers,
+		Sessions:     &Sessions{store: cfg.Store, callers: callers, now: now, idle: cfg.SessionIdle, lifetime: cfg.SessionLifetime},
 		Environments: &Environments{store: cfg.Store, cache: cache, portals: portals, now: now, fresh: cfg.Fresh, events: cfg.KeepEvents, deadLetters: cfg.KeepDeadLetters},
 		Tenants:      tenants,
 		Keys:         &Keys{store: cfg.Store, cache: cache, now: now},

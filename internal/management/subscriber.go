@@ -24,6 +24,8 @@ func (s *Subscriber) Changed(_ context.Context, changes []store.ConfigChange) er
 		switch c := &changes[i]; c.Kind {
 		case store.ConfigKey:
 			s.cache.dropKeyID(godwit.KeyID(c.ID))
+		case store.ConfigSession:
+			s.cache.dropSession(godwit.SessionID(c.ID))
 		case store.ConfigTenant:
 			s.cache.dropTenant(c.TenantID)
 		case store.ConfigEnvironment:

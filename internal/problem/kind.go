@@ -58,6 +58,12 @@ var (
 		"No API key was sent, or it is unknown, expired or revoked. Send Authorization: Bearer <key>.")
 	Forbidden = define(http.StatusForbidden, "forbidden", "The API key may not do this",
 		"The API key lacks the scope that the operation needs; the detail names it.")
+	CrossSite = define(http.StatusForbidden, "cross-site-request", "The request comes from another site",
+		"A request that is authenticated by a cookie must come from a page of this server: Sec-Fetch-Site must be same-origin or, from a browser that does not send it, Origin must be this server's. Programs use an API key.")
+	CodeUsed = define(http.StatusGone, "sign-in-code-used", "The link was used already",
+		"The code of a sign-in link or portal link is good for one sign-in. Ask for a new link. If you have not used it, another person has: end that session.")
+	CodeExpired = define(http.StatusGone, "sign-in-code-expired", "The link has expired",
+		"The code of a sign-in link or portal link is good for a short time. Ask for a new link.")
 	NotFound = define(http.StatusNotFound, "not-found", "Not found",
 		"There is no such thing, or it belongs to another tenant.")
 	MethodNotAllowed = define(http.StatusMethodNotAllowed, "method-not-allowed", "Method not allowed",

@@ -73,7 +73,7 @@ type EnvironmentSwept struct {
 // and those that were Cancelled because their endpoint is deleted.
 type Swept struct {
 	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Broadcasts, Sessions, Expired, Cancelled int64
-	More                                                                                                                       bool
+	More                                                                                                                                 bool
 }
 
 // SealedRow is an encrypted value in the store.

@@ -16,10 +16,12 @@ var (
 
 // routes is the map of the API: for each route who may use it, under which hourly limit, and which handler serves it.
 func routes(cfg *Config, api *httpapi.API, h *handlers, limits *budgets) httpapi.Router {
-	read := httpapi.Route{Need: mayRead}
-	manage := httpapi.Route{Need: mayManage}
-	ingest := httpapi.Route{Need: mayIngest, Limit: cfg.Intake.MaxPayload() + envelopeRoom, OwnKey: true}
-	limited := func(b *budget) httpapi.Route { return httpapi.Route{Need: mayManage, Enter: b.enter} }
+	read := httpapi.Route{Access: httpapi.Access{Need: mayRead}}
+	manage := httpapi.Route{Access: httpapi.Access{Need: mayManage}}
+	ingest := httpapi.Route{Access: httpapi.Access{Need: mayIngest}, Limit: cfg.Intake.MaxPayload() + envelopeRoom, OwnKey: true}
+	limited := func(b *budget) httpapi.Route {
+		return httpapi.Route{Access: httpapi.Access{Need: mayManage}, Enter: b.enter}
+	}
 
 	mux := httpapi.NewMux()
 	route := func(pattern string, r httpapi.Route, serve func(*httpapi.Call) error) {

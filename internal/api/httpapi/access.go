@@ -22,12 +22,14 @@ type Access struct {
 	// Environment lists scopes for callers that act for an environment and name no tenant; their key must have one of them, or admin. Without
 	// any, the route is for tenants alone.
 	Environment []godwit.Scope
+	// Open admits requests without any credential.
+	Open bool
 }
 
 // Authorize authenticates the caller, rejects a key that has none of the scopes, and returns the caller for the tenant or environment that
 // the request names.
 func (a *API) Authorize(r *http.Request, access Access) (*management.Caller, error) {
-	caller, err := a.cfg.Callers.Authenticate(r.Context(), bearer(r))
+	caller, err := a.authenticate(r)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +59,19 @@ func (a *API) Authorize(r *http.Request, access Access) (*management.Caller, err
 	return a.cfg.Callers.ActFor(r.Context(), caller, tenant, changes)
 }
 
+// authenticate returns the caller by its API key or, in requests without Authorization, by the cookie of its session.
+func (a *API) authenticate(r *http.Request) (*management.Caller, error) {
+	if a.cfg.Browser != nil && len(r.Header["Authorization"]) == 0 {
+		if place, token := a.cfg.Browser.Token(r); token != "" && (place == Dashboard || a.cfg.Portal) {
+			if err := a.cfg.Browser.CheckSite(r); err != nil {
+				return nil, err
+			}
+			return a.cfg.Callers.AuthenticateSession(r.Context(), place.Kind(), token)
+		}
+	}
+	return a.cfg.Callers.Authenticate(r.Context(), bearer(r))
+}
+
 // Many reports whether a request names several tenants, or all. Only routes that use AuthorizeMany take such requests.
 func Many(r *http.Request) bool {
 	values := r.Header[TenantHeader]
@@ -69,7 +84,7 @@ const AllTenants = "*"
 // AuthorizeMany authorizes a request that names several tenants, or all: those of the caller's environment, or of the one that the request
 // names. It returns the caller for the environment, or for its own tenant, and the names; nil names mean all tenants.
 func (a *API) AuthorizeMany(r *http.Request, access Access) (*management.Caller, []string, error) {
-	caller, err := a.cfg.Callers.Authenticate(r.Context(), bearer(r))
+	caller, err := a.authenticate(r)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -61,6 +61,7 @@ func (s *Services) Check() error {
 // Callers finds out who sends a request, and for which tenant. Package management implements it.
 type Callers interface {
 	Authenticate(ctx context.Context, token string) (*management.Caller, error)
+	AuthenticateSession(ctx context.Context, kind godwit.SessionKind, token string) (*management.Caller, error)
 	ActFor(ctx context.Context, c *management.Caller, tenant string, makes bool) (*management.Caller, error)
 	Enter(ctx context.Context, c *management.Caller, environment string) (*management.Caller, error)
 }
@@ -75,6 +76,10 @@ type Config struct {
 	Errors ErrorWriter
 	// Channel names the API in evidence records.
 	Channel string
+	// Browser, when not nil, lets dashboard sessions use the API.
+	Browser *Browser
+	// Portal lets portal sessions use the API, too, where a route is open to them.
+	Portal bool
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
 	Bodies *Quota
 }
@@ -125,8 +130,7 @@ func (a *API) CommandRequest(r *http.Request, caller *management.Caller) builtin
 
 // A Route describes how requests of one route are handled.
 type Route struct {
-	// Need and Environment say who may use the route; see Access.
-	Need, Environment []godwit.Scope
+	Access
 	// MediaTypes of a body. Defaults to application/json alone.
 	MediaTypes []string
 	// Limit bounds the body in bytes. Defaults to MaxManagementBody.
@@ -163,7 +167,10 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 		NameRequest(w, r)
 		defer Recover(w, r, a.cfg.Errors)
 		w.Header().Set("Cache-Control", "no-store")
-		caller, err := a.Authorize(r, Access{route.Need, route.Environment})
+		caller, err := &management.Caller{Tenant: &godwit.Tenant{}}, error(nil)
+		if !route.Open {
+			caller, err = a.Authorize(r, route.Access)
+		}
 		if err != nil {
 			a.cfg.Errors.Write(w, r, err)
 			return
@@ -186,7 +193,7 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 			a.cfg.Errors.Write(w, r, err)
 			return
 		}
-		if route.OwnKey || !idempotency.Present(r.Header) || route.SkipKey != nil && route.SkipKey(r) {
+		if route.OwnKey || route.Open || !idempotency.Present(r.Header) || route.SkipKey != nil && route.SkipKey(r) {
 			a.finish(call, serve)
 			return
 		}

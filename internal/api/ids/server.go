@@ -62,7 +62,7 @@ func New(cfg Config) (httpapi.Router, error) {
 	// A key with only the metrics scope is stored in monitoring systems, so it must open nothing else.
 	anyScope := slices.DeleteFunc(slices.Clone(godwit.AllScopes), func(s godwit.Scope) bool { return s == godwit.ScopeMetrics })
 	handle := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
-		mux.Handle(pattern, api.Handle(httpapi.Route{Need: need, Limit: maxEnvelope, OwnKey: true}, serve))
+		mux.Handle(pattern, api.Handle(httpapi.Route{Access: httpapi.Access{Need: need}, Limit: maxEnvelope, OwnKey: true}, serve))
 	}
 	// Commands of environments come by /v1; here they are only followed, confirmed and read about.
 	both := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {

@@ -22,7 +22,7 @@ var (
 	mayRead   = access{Need: []godwit.Scope{godwit.ScopeRead}}
 	mayManage = access{Need: []godwit.Scope{godwit.ScopeManage}}
 	mayAdmin  = access{Need: []godwit.Scope{godwit.ScopeAdmin}}
-	anyone    = access{} // no key needed
+	anyone    = access{Open: true} // no key needed
 )
 
 // Routes for tenants, and for environments: an environment has event types and keys too, and can list what its tenants have.
@@ -35,6 +35,12 @@ var (
 		Environment: []godwit.Scope{godwit.ScopeRead, godwit.ScopeManage},
 	}
 	mayCreateKeys = access{Need: []godwit.Scope{godwit.ScopeManage, godwit.ScopeAdmin}, Environment: []godwit.Scope{godwit.ScopeManage}}
+)
+
+// Routes for every key. One with the scope metrics alone is kept in monitoring systems and must open nothing else.
+var (
+	anyScope = []godwit.Scope{godwit.ScopeIngest, godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAdmin, godwit.ScopeAudit}
+	anyKey   = access{Need: anyScope, Environment: anyScope}
 )
 
 // Routes for the server's administrator, some also for a key of the environment that they concern.
@@ -59,13 +65,19 @@ type sessionKey struct{}
 // sessionOf returns the session of a management request; every management route has one.
 func sessionOf(ctx context.Context) *session { return ctx.Value(sessionKey{}).(*session) }
 
+// maxOpenBody bounds the body of a request without credentials.
+const maxOpenBody = 4 << 10
+
 // managed wraps huma's handler of a management operation. PUT is idempotent and needs no key (IKH-DEF-2). A confirmation
 // continues the command that the first request created; the command recognises its repeats.
 func (r *router) managed(pattern string, next http.HandlerFunc) http.Handler {
 	need := r.patterns[pattern]
-	route := httpapi.Route{Need: need.Need, Environment: need.Environment, MediaTypes: []string{jsonType}, SkipKey: func(req *http.Request) bool {
+	route := httpapi.Route{Access: need, MediaTypes: []string{jsonType}, SkipKey: func(req *http.Request) bool {
 		return req.Method == http.MethodPut || len(req.Header[confirmationHeader]) > 0
 	}, CheckBody: func(_ *http.Request, body []byte) error { return r.refuseNull(pattern, body) }}
+	if need.Open {
+		route.Limit = maxOpenBody
+	}
 	if strings.HasPrefix(pattern, http.MethodPatch+" ") {
 		route.MediaTypes = []string{jsonType, "application/merge-patch+json"}
 	}

@@ -76,6 +76,10 @@ type Config struct {
 	Bodies *httpapi.Quota
 	// StatsRetention says how long the engine keeps the history for charts.
 	StatsRetention stats.Retention
+	// Browser lets sessions use the API. Defaults to one for a server on localhost.
+	Browser *httpapi.Browser
+	// SignInFailures is how many sign-ins of an address may fail in a minute. Defaults to no limit.
+	SignInFailures int
 	// Done, when closed, ends live streams, so that a shutdown does not wait for their clients. Defaults to never.
 	Done <-chan struct{}
 }
@@ -96,6 +100,12 @@ func (c *Config) setDefaults() error {
 	}
 	if c.Settings == nil {
 		c.Settings = func(context.Context) (*Settings, error) { return &Settings{Options: []Option{}}, nil }
+	}
+	if c.Browser == nil {
+		var err error
+		if c.Browser, err = httpapi.NewBrowser("http://localhost", false, nil); err != nil {
+			return err
+		}
 	}
 	if c.Bodies == nil {
 		c.Bodies = httpapi.NewBodyQuota()

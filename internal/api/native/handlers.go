@@ -26,6 +26,7 @@ type handlers struct {
 	sources        *sourceHandlers
 	sourceRecords  *sourceRecordHandlers
 	keys           *keyHandlers
+	sessions       *sessionHandlers
 	tenants        *tenantHandlers
 	environments   *environmentHandlers
 	portal         *portalHandlers
@@ -83,5 +84,9 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		history:  &historyHandlers{store: cfg.Store, owners: owners, finder: finder, kept: cfg.StatsRetention, now: now},
 		nodes:    &nodeHandlers{store: cfg.Store, name: cfg.Node},
 		settings: &settingsHandlers{read: cfg.Settings},
+		sessions: &sessionHandlers{
+			sessions: cfg.Management.Sessions, callers: cfg.Management.Callers, environments: cfg.Management.Environments,
+			browser: cfg.Browser, failures: httpapi.NewFailures(cfg.SignInFailures, now), now: now,
+		},
 	}
 }

@@ -36,7 +36,7 @@ func (r *router) openAPI(version string) huma.Config {
 		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key, as in gdw_…"},
 	}
 	cfg.Tags = []*huma.Tag{
-		{Name: "Events"}, {Name: "Event types"}, {Name: "Endpoints"}, {Name: "Deliveries"}, {Name: "Dead letters"}, {Name: "Notices"}, {Name: "Sources"}, {Name: "Keys"}, {Name: "Tenants"}, {Name: "Environments"}, {Name: "Nodes"},
+		{Name: "Events"}, {Name: "Event types"}, {Name: "Endpoints"}, {Name: "Deliveries"}, {Name: "Dead letters"}, {Name: "Notices"}, {Name: "Sources"}, {Name: "Keys"}, {Name: "Sessions"}, {Name: "Tenants"}, {Name: "Environments"}, {Name: "Nodes"},
 	}
 	return cfg
 }

@@ -31,7 +31,7 @@ type router struct {
 
 func newRouter(cfg *Config) (*router, error) {
 	api, err := httpapi.New(httpapi.Config{
-		Callers: cfg.Management.Callers, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies,
+		Callers: cfg.Management.Callers, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies, Browser: cfg.Browser,
 	})
 	if err != nil {
 		return nil, err
@@ -134,6 +134,9 @@ func (s section) describe(op *huma.Operation, pattern string, need access) {
 	op.Method, op.Path, _ = strings.Cut(pattern, " ")
 	op.Tags = []string{s.tag}
 	op.Security = []map[string][]string{{"apiKey": {}}}
+	if need.Open {
+		op.Security = []map[string][]string{{}}
+	}
 	op.Description = strings.TrimSpace(op.Description + "\n\n" + requirement(need))
 	op.MaxBodyBytes = httpapi.MaxManagementBody + 1 // httpapi has enforced the limit already
 	op.BodyReadTimeout = -1                         // the body has been read
@@ -143,6 +146,9 @@ func (s section) describe(op *huma.Operation, pattern string, need access) {
 
 // requirement says in a sentence which API keys may use a route.
 func requirement(need access) string {
+	if need.Open {
+		return "Needs no API key."
+	}
 	text := "Needs an API key with the scope " + orList(need.Need)
 	if len(need.Environment) > 0 && !slices.Equal(need.Environment, need.Need) {
 		text += ", or a key of the environment with the scope " + orList(need.Environment)

@@ -83,6 +83,15 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(keys, mayReadKeys, "GET /v1/keys/{id}", getKeyDoc, h.keys.get)
 	typed(keys, mayCreateKeys, "DELETE /v1/keys/{id}", revokeKeyDoc, h.keys.revoke)
 
+	sessions := r.section("Sessions")
+	typed(sessions, anyone, "POST /v1/sessions", createSessionDoc, h.sessions.create)
+	typed(sessions, mayReadKeys, "GET /v1/sessions", listSessionsDoc, h.sessions.list)
+	typed(sessions, anyKey, "GET /v1/sessions/current", currentSessionDoc, h.sessions.current)
+	typed(sessions, anyKey, "DELETE /v1/sessions/current", endCurrentSessionDoc, h.sessions.endCurrent)
+	typed(sessions, mayCreateKeys, "DELETE /v1/sessions/{id}", endSessionDoc, h.sessions.end)
+	typed(sessions, mayCreateKeys, "DELETE /v1/sessions", endSessionsDoc, h.sessions.endAll)
+	typed(sessions, anyKey, "POST /v1/sign-in-links", createSignInLinkDoc, h.sessions.link)
+
 	tenants := r.section("Tenants")
 	typed(tenants, mayWriteTenants, "POST /v1/tenants", createTenantDoc, h.tenants.create)
 	typed(tenants, mayReadTenants, "GET /v1/tenants", listTenantsDoc, h.tenants.list)

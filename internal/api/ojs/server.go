@@ -110,9 +110,9 @@ func (s *server) routes() {
 	s.managed("POST "+deliveryPath+"/retry", mayManage, s.retryDelivery)
 	s.managed("GET "+eventsPath, mayRead, s.pollEvents)
 	s.mux.Handle("POST "+eventsPath, s.api.Handle(
-		httpapi.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.Intake.MaxPayload(), OwnKey: true}, s.postEvent))
+		httpapi.Route{Access: httpapi.Access{Need: mayIngest}, MediaTypes: mediaTypes, Limit: s.cfg.Intake.MaxPayload(), OwnKey: true}, s.postEvent))
 	s.mux.Handle("POST "+eventsPath+"/batch", s.api.Handle(
-		httpapi.Route{Need: mayIngest, MediaTypes: mediaTypes, Limit: s.cfg.MaxBatchBody, Ingest: true}, s.postBatch))
+		httpapi.Route{Access: httpapi.Access{Need: mayIngest}, MediaTypes: mediaTypes, Limit: s.cfg.MaxBatchBody, Ingest: true}, s.postBatch))
 	manifest := s.manifest()
 	s.mux.Handle("GET /ojs/manifest", manifest)
 	s.mux.Handle("GET /ojs/v1/manifest", manifest)
@@ -121,5 +121,5 @@ func (s *server) routes() {
 
 // managed registers a management operation.
 func (s *server) managed(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
-	s.mux.Handle(pattern, s.api.Handle(httpapi.Route{Need: need, MediaTypes: mediaTypes}, serve))
+	s.mux.Handle(pattern, s.api.Handle(httpapi.Route{Access: httpapi.Access{Need: need}, MediaTypes: mediaTypes}, serve))
 }

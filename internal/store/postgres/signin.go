@@ -50,7 +50,6 @@ func scanLink(r pgx.CollectableRow) (*godwit.SignInLink, error) {
 	return l, err
 }
 
-
 func insertSession(ctx context.Context, q session, s *godwit.Session) error {
 	d := store.DetailOfSession(s)
 	d.Name, d.User, d.UserAgent = clean(d.Name), clean(d.User), clean(d.UserAgent)

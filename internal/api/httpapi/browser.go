@@ -1,0 +1,179 @@
+package httpapi
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
+)
+
+// PortalHeader is sent by pages of the portal: 1 in a tab of their own, frame in a frame of another page. It says which cookie counts.
+const PortalHeader = "Godwit-Portal"
+
+// PortalInFrame is the value of PortalHeader in a frame.
+const PortalInFrame = "frame"
+
+// A Browser reads and writes the cookies of sessions, and refuses requests that pages of other sites make with them.
+type Browser struct {
+	public  *url.URL // where browsers reach the server
+	fixed   bool     // public is configured
+	trusted []netip.Prefix
+}
+
+// NewBrowser returns a Browser for a server. public is its URL, and configured says that the operator has set it. trusted are the addresses of
+// proxies whose X-Forwarded-For is believed.
+func NewBrowser(public string, configured bool, trusted []netip.Prefix) (*Browser, error) {
+	u, err := url.Parse(public)
+	if err != nil {
+		return nil, fmt.Errorf("public URL: %w", err)
+	}
+	return &Browser{public: u, fixed: configured, trusted: trusted}, nil
+}
+
+// URL returns the URL of a page.
+func (b *Browser) URL(path string) string { return strings.TrimSuffix(b.public.String(), "/") + path }
+
+func (b *Browser) secure() bool { return b.public.Scheme == "https" }
+
+// A Place is where a page runs; each has a cookie of its own.
+type Place int
+
+// The places.
+const (
+	Dashboard   Place = iota
+	PortalTab         // a portal in a tab of its own
+	PortalFrame       // a portal in a frame of another page, whose cookie belongs to that page's site
+)
+
+// Kind is the kind of sessions at the place.
+func (p Place) Kind() godwit.SessionKind {
+	if p == Dashboard {
+		return godwit.DashboardSession
+	}
+	return godwit.PortalSession
+}
+
+// PlaceOf returns the place of the page that sent a request.
+func PlaceOf(r *http.Request) Place {
+	switch values := r.Header[PortalHeader]; {
+	case len(values) == 0:
+		return Dashboard
+	case values[0] == PortalInFrame:
+		return PortalFrame
+	}
+	return PortalTab
+}
+
+// cookieName returns the name of the cookie. Browsers send a cookie to all ports of a host: the port is part of the name, so that two servers
+// on one machine do not overwrite each other's. With https, the prefix keeps other hosts of the domain from setting the cookie.
+func (b *Browser) cookieName(r *http.Request, p Place) string {
+	name := [...]string{"godwit_session", "godwit_portal", "godwit_portal_frame"}[p]
+	port := b.public.Port()
+	if !b.fixed {
+		if _, given, err := net.SplitHostPort(r.Host); err == nil {
+			port = given
+		}
+	}
+	if port != "" {
+		name += "_" + port
+	}
+	if b.secure() {
+		name = "__Host-" + name
+	}
+	return name
+}
+
+// Token returns the token of the session at the request's place, or "".
+func (b *Browser) Token(r *http.Request) (Place, string) {
+	place := PlaceOf(r)
+	if len(r.Header["Cookie"]) == 0 {
+		return place, ""
+	}
+	found := r.CookiesNamed(b.cookieName(r, place))
+	if len(found) != 1 { // of two, one may have been set by another host of the domain
+		return place, ""
+	}
+	return place, found[0].Value
+}
+
+// SetCookie returns the value of Set-Cookie that stores a session's token until the session ends.
+func (b *Browser) SetCookie(r *http.Request, p Place, token string, life time.Duration) string {
+	return b.cookie(r, p, token, max(int(life.Seconds()), 1))
+}
+
+// ClearCookie returns the value of Set-Cookie that removes the token.
+func (b *Browser) ClearCookie(r *http.Request, p Place) string { return b.cookie(r, p, "", -1) }
+
+func (b *Browser) cookie(r *http.Request, p Place, token string, age int) string {
+	c := http.Cookie{
+		Name: b.cookieName(r, p), Value: token, Path: "/", MaxAge: age, HttpOnly: true, Secure: b.secure(), SameSite: http.SameSiteStrictMode,
+	}
+	if p == PortalFrame { // the page around it is of another site
+		c.SameSite, c.Secure, c.Partitioned = http.SameSiteNoneMode, true, true
+	}
+	return c.String()
+}
+
+// CheckSite refuses a request that a page of another site makes with the cookies of this one. A change must come from a page of this server, by the
+// word of the browser; reads may also come from the address bar.
+func (b *Browser) CheckSite(r *http.Request) error {
+	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch site := r.Header.Get("Sec-Fetch-Site"); {
+	case site == "same-origin", safe && (site == "none" || site == ""):
+		return nil
+	case site != "":
+		return problem.CrossSite.With("Sec-Fetch-Site is %q: a request with a cookie must come from a page of this server", Clip(site))
+	}
+	return b.checkOrigin(r, true)
+}
+
+// CheckSignIn refuses a sign-in that a page of another site makes, which would put the browser into a foreign session. Programs that are no browsers may sign in.
+func (b *Browser) CheckSignIn(r *http.Request) error {
+	if r.Header.Get("Sec-Fetch-Site") != "" {
+		return b.CheckSite(r)
+	}
+	return b.checkOrigin(r, false)
+}
+
+func (b *Browser) checkOrigin(r *http.Request, required bool) error {
+	values := r.Header["Origin"]
+	if len(values) == 0 && !required {
+		return nil
+	}
+	if len(values) == 1 {
+		own := []string{b.public.Scheme + "://" + b.public.Host, "http://" + r.Host, "https://" + r.Host}
+		if slices.Contains(own, values[0]) {
+			return nil
+		}
+	}
+	return problem.CrossSite.With("a request with a cookie needs Sec-Fetch-Site: same-origin, or an Origin that is this server's")
+}
+
+// Address returns the address of the client: that of the connection or, behind trusted proxies, the last one in X-Forwarded-For that is not theirs.
+func (b *Browser) Address(r *http.Request) string {
+	address, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	client := address.Addr().Unmap()
+	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for i := len(hops) - 1; i >= 0 && b.trusts(client); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		client = hop.Unmap()
+	}
+	return client.WithZone("").String()
+}
+
+func (b *Browser) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(b.trusted, func(p netip.Prefix) bool { return p.Contains(a) })
+}
