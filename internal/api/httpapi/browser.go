@@ -77,9 +77,7 @@ func (b *Browser) cookieName(r *http.Request, p Place) string {
 	name := [...]string{"godwit_session", "godwit_portal", "godwit_portal_frame"}[p]
 	port := b.public.Port()
 	if !b.fixed {
-		if _, given, err := net.SplitHostPort(r.Host); err == nil {
-			port = given
-		}
+		_, port, _ = net.SplitHostPort(r.Host) // "" for a host without a port
 	}
 	if port != "" {
 		name += "_" + port
