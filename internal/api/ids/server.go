@@ -66,7 +66,7 @@ func New(cfg Config) (httpapi.Router, error) {
 	}
 	// Commands of environments come by /v1; here they are only followed, confirmed and read about.
 	both := func(pattern string, need []godwit.Scope, serve func(*httpapi.Call) error) {
-		mux.Handle(pattern, api.Handle(httpapi.Route{Need: need, Environment: need, Limit: maxEnvelope, OwnKey: true}, serve))
+		mux.Handle(pattern, api.Handle(httpapi.Route{Access: httpapi.Access{Need: need, Environment: need}, Limit: maxEnvelope, OwnKey: true}, serve))
 	}
 	handle("POST /ids/v1/commands", anyScope, s.submit)
 	both("POST /ids/v1/commands/{id}/confirm", anyScope, s.confirm)
