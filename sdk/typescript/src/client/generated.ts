@@ -393,6 +393,11 @@ export interface Downstream {
   status?: number;
 }
 
+export interface EndedSessions {
+  /** How many sessions were ended */
+  ended: number;
+}
+
 export interface Endpoint {
   /** Kind of the credential; its values are never shown */
   auth_kind?: string;
@@ -1045,6 +1050,12 @@ export interface ListRejection {
   next_cursor?: string;
 }
 
+export interface ListSession {
+  items: Session[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
 export interface ListSource {
   items: Source[];
   /** Pass as cursor to get the next page; absent on the last one */
@@ -1570,6 +1581,55 @@ export interface SecretList {
   items: Secret[];
 }
 
+export interface Session {
+  /** Address that it was made from */
+  address: string;
+  /** What a portal session may do: view_endpoints, manage_endpoints, secrets, send_tests, view_payloads, replay, event_types */
+  capabilities?: string[];
+  created_at: string;
+  /** Whether it is the session of this request */
+  current: boolean;
+  environment?: SessionEnvironment;
+  /** It ends then in any case */
+  expires_at: string;
+  hide_navigation?: boolean;
+  id: string;
+  /** It ends then unless it is used before */
+  idle_until: string;
+  /** The API key that a dashboard session acts like */
+  key_id?: string;
+  kind: "dashboard" | "portal";
+  /** Up to a minute older than the last request */
+  last_used_at: string;
+  /** The link that it was made from */
+  link_id?: string;
+  /** Name of the API key, the user or the portal link */
+  name: string;
+  /** Where a portal leads back to */
+  return_url?: string;
+  /** Of the API key or the user; a portal has capabilities instead */
+  scopes: string[];
+  start_page?: string;
+  /** The tenant of the API key or the portal; absent for a key of an environment */
+  tenant?: SessionTenant;
+  theme?: "light" | "dark" | "system";
+  /** The user, if it was signed in by an identity provider */
+  user?: string;
+  user_agent: string;
+}
+
+export interface SessionEnvironment {
+  id: string;
+  name: string;
+  uid: string;
+}
+
+export interface SessionTenant {
+  id: string;
+  name: string;
+  uid?: string;
+}
+
 export interface Settings {
   /** Version of Go that built it */
   go: string;
@@ -1595,6 +1655,19 @@ export interface Shard {
   /** Name of the node that has the lease, or had it until it fell silent; empty: released */
   owner: string;
   shard: number;
+}
+
+export interface SignIn {
+  /** The code of a sign-in link or portal link, which is behind #code= in its URL. It is good for one sign-in */
+  code?: string;
+  /** An API key. The session acts like it */
+  key?: string;
+}
+
+export interface SignInLink {
+  expires_at: string;
+  /** Opens the dashboard signed in, once. The code behind # is not sent to the server when the page is loaded */
+  url: string;
 }
 
 export interface SigningKey {
@@ -3326,6 +3399,128 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * End all sessions of a tenant.
+   *
+   * Also removes portal links of the tenant that were not used, unless kind is dashboard. A caller without the scope admin leaves the sessions of those with it.
+   *
+   * Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
+   */
+  endSessions(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** Id or uid of the tenant */
+      tenantId?: string | undefined;
+      /** Only sessions of this kind */
+      kind?: "dashboard" | "portal" | undefined;
+    } = {},
+  ): Promise<EndedSessions> {
+    return this.json<EndedSessions>({ method: "DELETE", path: `/v1/sessions`, query: { "tenant": options.tenantId, "kind": options.kind }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * List sessions.
+   *
+   * Those of the tenant's keys and portals; for an environment, those of the environment's own keys.
+   *
+   * Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read or manage.
+   */
+  listSessions(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before; empty or absent: the first page */
+      cursor?: string | undefined;
+      /** Only sessions of this kind */
+      kind?: "dashboard" | "portal" | undefined;
+    } = {},
+  ): Promise<ListSession> {
+    return this.json<ListSession>({ method: "GET", path: `/v1/sessions`, query: { "limit": options.limit, "cursor": options.cursor, "kind": options.kind }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Sign in.
+   *
+   * Makes a session from an API key or from the code of a link, and sets its cookie. Pages of the portal send Godwit-Portal: 1, or frame if they are in a frame of another page. Every sign-in makes a new token; a session that the browser had before at this place is ended.
+   *
+   * Needs no API key.
+   */
+  createSession(
+    body: SignIn,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<Session> {
+    return this.json<Session>({ method: "POST", path: `/v1/sessions`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Sign out.
+   *
+   * Ends the session of this request and removes its cookie.
+   *
+   * Needs an API key with the scope ingest or read or manage or admin or audit.
+   */
+  endCurrentSession(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/sessions/current`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Get the session of this request.
+   *
+   * Answers 404 to a request with an API key, which has no session.
+   *
+   * Needs an API key with the scope ingest or read or manage or admin or audit.
+   */
+  getCurrentSession(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<Session> {
+    return this.json<Session>({ method: "GET", path: `/v1/sessions/current`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * End a session.
+   *
+   * It is refused at once by this node and within half a second by all others.
+   *
+   * Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
+   */
+  endSession(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/sessions/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
    * Get the configuration of the node that answers.
    *
    * Every setting with its value, its default and where the value came from; versions; bounds. Secrets are never shown.
@@ -3341,6 +3536,26 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<Settings> {
     return this.json<Settings>({ method: "GET", path: `/v1/settings`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Create a sign-in link.
+   *
+   * A URL that opens the dashboard with a session that acts like the API key of this request, within 5 minutes and once. A session cannot make one.
+   *
+   * Needs an API key with the scope ingest or read or manage or admin or audit.
+   */
+  createSignInLink(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<SignInLink> {
+    return this.json<SignInLink>({ method: "POST", path: `/v1/sign-in-links`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
   }
 
   /**

@@ -447,6 +447,11 @@ class Downstream(_DownstreamRequired, total=False):
     """HTTP status of the endpoint's last answer"""
 
 
+class EndedSessions(TypedDict):
+    ended: int
+    """How many sessions were ended"""
+
+
 class _EndpointRequired(TypedDict):
     created_at: str
     description: str
@@ -1239,6 +1244,15 @@ class ListRejection(_ListRejectionRequired, total=False):
     """Pass as cursor to get the next page; absent on the last one"""
 
 
+class _ListSessionRequired(TypedDict):
+    items: list[Session]
+
+
+class ListSession(_ListSessionRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
 class _ListSourceRequired(TypedDict):
     items: list[Source]
 
@@ -1840,6 +1854,63 @@ class SecretList(TypedDict):
     items: list[Secret]
 
 
+class _SessionRequired(TypedDict):
+    address: str
+    """Address that it was made from"""
+    created_at: str
+    current: bool
+    """Whether it is the session of this request"""
+    expires_at: str
+    """It ends then in any case"""
+    id: str
+    idle_until: str
+    """It ends then unless it is used before"""
+    kind: Literal["dashboard", "portal"]
+    last_used_at: str
+    """Up to a minute older than the last request"""
+    name: str
+    """Name of the API key, the user or the portal link"""
+    scopes: list[str]
+    """Of the API key or the user; a portal has capabilities instead"""
+    user_agent: str
+
+
+class Session(_SessionRequired, total=False):
+    capabilities: list[str]
+    """What a portal session may do: view_endpoints, manage_endpoints, secrets, send_tests, view_payloads, replay,
+    event_types
+    """
+    environment: SessionEnvironment
+    hide_navigation: bool
+    key_id: str
+    """The API key that a dashboard session acts like"""
+    link_id: str
+    """The link that it was made from"""
+    return_url: str
+    """Where a portal leads back to"""
+    start_page: str
+    tenant: SessionTenant
+    """The tenant of the API key or the portal; absent for a key of an environment"""
+    theme: Literal["light", "dark", "system"]
+    user: str
+    """The user, if it was signed in by an identity provider"""
+
+
+class SessionEnvironment(TypedDict):
+    id: str
+    name: str
+    uid: str
+
+
+class _SessionTenantRequired(TypedDict):
+    id: str
+    name: str
+
+
+class SessionTenant(_SessionTenantRequired, total=False):
+    uid: str
+
+
 class _SettingsRequired(TypedDict):
     go: str
     """Version of Go that built it"""
@@ -1868,6 +1939,19 @@ class Shard(TypedDict):
     owner: str
     """Name of the node that has the lease, or had it until it fell silent; empty: released"""
     shard: int
+
+
+class SignIn(TypedDict, total=False):
+    code: str
+    """The code of a sign-in link or portal link, which is behind #code= in its URL. It is good for one sign-in"""
+    key: str
+    """An API key. The session acts like it"""
+
+
+class SignInLink(TypedDict):
+    expires_at: str
+    url: str
+    """Opens the dashboard signed in, once. The code behind # is not sent to the server when the page is loaded"""
 
 
 class _SigningKeyRequired(TypedDict):
@@ -2382,7 +2466,14 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("list_notices", "GET", "/v1/notices"),
     ("acknowledge_notice", "POST", "/v1/notices/{id}/acknowledge"),
     ("get_portal", "GET", "/v1/portal"),
+    ("end_sessions", "DELETE", "/v1/sessions"),
+    ("list_sessions", "GET", "/v1/sessions"),
+    ("create_session", "POST", "/v1/sessions"),
+    ("end_current_session", "DELETE", "/v1/sessions/current"),
+    ("get_current_session", "GET", "/v1/sessions/current"),
+    ("end_session", "DELETE", "/v1/sessions/{id}"),
     ("get_settings", "GET", "/v1/settings"),
+    ("create_sign_in_link", "POST", "/v1/sign-in-links"),
     ("list_sources", "GET", "/v1/sources"),
     ("create_source", "POST", "/v1/sources"),
     ("delete_source", "DELETE", "/v1/sources/{id}"),
@@ -4163,6 +4254,164 @@ class GodwitClient(Transport):
         )
         return answer
 
+    def end_sessions(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        tenant_id: str | None = None,
+        kind: Literal["dashboard", "portal"] | None = None,
+    ) -> EndedSessions:
+        """End all sessions of a tenant.
+
+        Also removes portal links of the tenant that were not used, unless kind is dashboard. A caller without the
+        scope admin leaves the sessions of those with it.
+
+        Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        tenant_id: Id or uid of the tenant
+        kind: Only sessions of this kind
+        """
+        answer: EndedSessions = self._json(
+            "DELETE",
+            "/v1/sessions",
+            query={"tenant": tenant_id, "kind": kind},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def list_sessions(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        kind: Literal["dashboard", "portal"] | None = None,
+    ) -> ListSession:
+        """List sessions.
+
+        Those of the tenant's keys and portals; for an environment, those of the environment's own keys.
+
+        Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read
+        or manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before; empty or absent: the first page
+        kind: Only sessions of this kind
+        """
+        answer: ListSession = self._json(
+            "GET",
+            "/v1/sessions",
+            query={"limit": limit, "cursor": cursor, "kind": kind},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def create_session(
+        self,
+        body: SignIn,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Session:
+        """Sign in.
+
+        Makes a session from an API key or from the code of a link, and sets its cookie. Pages of the portal send
+        Godwit-Portal: 1, or frame if they are in a frame of another page. Every sign-in makes a new token; a
+        session that the browser had before at this place is ended.
+
+        Needs no API key.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: Session = self._json(
+            "POST",
+            "/v1/sessions",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def end_current_session(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> None:
+        """Sign out.
+
+        Ends the session of this request and removes its cookie.
+
+        Needs an API key with the scope ingest or read or manage or admin or audit.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            "/v1/sessions/current",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+
+    def get_current_session(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> Session:
+        """Get the session of this request.
+
+        Answers 404 to a request with an API key, which has no session.
+
+        Needs an API key with the scope ingest or read or manage or admin or audit.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Session = self._json(
+            "GET",
+            "/v1/sessions/current",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def end_session(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> None:
+        """End a session.
+
+        It is refused at once by this node and within half a second by all others.
+
+        Needs an API key with the scope manage or admin, or a key of the environment with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/sessions/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+
     def get_settings(
         self,
         *,
@@ -4184,6 +4433,33 @@ class GodwitClient(Transport):
             "GET",
             "/v1/settings",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def create_sign_in_link(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> SignInLink:
+        """Create a sign-in link.
+
+        A URL that opens the dashboard with a session that acts like the API key of this request, within 5 minutes
+        and once. A session cannot make one.
+
+        Needs an API key with the scope ingest or read or manage or admin or audit.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: SignInLink = self._json(
+            "POST",
+            "/v1/sign-in-links",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
         )
         return answer
 
