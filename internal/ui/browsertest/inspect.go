@@ -32,7 +32,7 @@ func (p *Page) Inspect(name string) {
 				p.layout(look)
 			}
 			p.axe(look)
-			p.picture(fmt.Sprintf("%s-%d-%s", name, width, scheme))
+			p.Picture(fmt.Sprintf("%s-%d-%s", name, width, scheme))
 		}
 	}
 	p.Size(1440, 1000)
@@ -86,11 +86,11 @@ func (p *Page) axe(look string) {
 // Picture keeps a picture of the page as it is.
 func (p *Page) Picture(name string) {
 	p.t.Helper()
-	p.picture(name)
+	p.Picture(name)
 }
 
-// picture keeps a picture of the whole page, if a folder for it is given.
-func (p *Page) picture(name string) {
+// Picture keeps a picture of the whole page, if a folder for it is given.
+func (p *Page) Picture(name string) {
 	p.t.Helper()
 	folder := os.Getenv("GODWIT_SCREENSHOTS")
 	if folder == "" {

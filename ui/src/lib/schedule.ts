@@ -33,7 +33,7 @@ export function schedule(policy: Policy, limit = 200): Expected[] {
 }
 
 /** The attempts that come if every one fails for a while. */
-export function expected(d: DeliveryDetail, policy: Policy, now: number, limit = 12): Expected[] {
+export function expected(d: DeliveryDetail, policy: Policy, now = Date.now(), limit = 12): Expected[] {
   if (d.status !== "pending" || !d.due_at) return [];
   const list: Expected[] = [];
   const done = d.run.attempt_count;
