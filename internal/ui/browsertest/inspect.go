@@ -83,12 +83,6 @@ func (p *Page) axe(look string) {
 	}
 }
 
-// Picture keeps a picture of the page as it is.
-func (p *Page) Picture(name string) {
-	p.t.Helper()
-	p.Picture(name)
-}
-
 // Picture keeps a picture of the whole page, if a folder for it is given.
 func (p *Page) Picture(name string) {
 	p.t.Helper()
