@@ -8,12 +8,6 @@ export function whenSignedOut(f: () => void): void {
   onSignedOut = f;
 }
 
-let key: string | undefined;
-
-export function useKey(value: string | undefined): void {
-  key = value;
-}
-
 const own = new Map<string, string>();
 
 /** Sets a header field that every request of the portal carries. Its pages act for the tenant of their session, whatever the address says. */
@@ -36,7 +30,6 @@ function scoped(headers: Headers): void {
 export const ownFetch: typeof globalThis.fetch = async (input, init) => {
   const headers = new Headers(init?.headers);
   headers.delete("authorization");
-  if (key !== undefined) headers.set("authorization", `Bearer ${key}`);
   for (const [name, value] of own) headers.set(name, value);
   if (own.size === 0) scoped(headers);
   const response = await globalThis.fetch(input, { ...init, headers, credentials: "same-origin" });

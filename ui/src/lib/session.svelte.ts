@@ -1,5 +1,4 @@
-import type { GodwitError } from "@godwit/client";
-import { ownFetch, problem, useKey, whenSignedOut } from "./api.svelte.ts";
+import { ownFetch, problem, whenSignedOut } from "./api.svelte.ts";
 
 /** Who is signed in. The cookie that proves it is not readable here. */
 export interface Session {
@@ -28,49 +27,26 @@ export const session = {
   },
 };
 
-whenSignedOut(() => {
-  current = undefined;
-  useKey(undefined);
-});
-
-async function post(body: { key?: string; code?: string }): Promise<Session> {
-  const response = await ownFetch("/v1/sessions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  if (!response.ok) throw await problem(response);
-  return (await response.json()) as Session;
-}
+whenSignedOut(() => (current = undefined));
 
 /** Exchanges a key, or the single-use code of a link, for a session. */
 export async function signIn(by: { key?: string; code?: string }): Promise<void> {
-  try {
-    current = await post(by);
-  } catch (error) {
-    if ((error as GodwitError).status !== 404 || by.key === undefined) throw error;
-    current = await keyOnly(by.key);
-  }
+  const response = await ownFetch("/v1/sessions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(by) });
+  if (!response.ok) throw await problem(response);
+  current = (await response.json()) as Session;
   known = true;
-}
-
-async function keyOnly(key: string): Promise<Session> {
-  useKey(key);
-  const response = await ownFetch("/v1/endpoints?limit=1");
-  await response.clone().text();
-  if (response.status === 401) {
-    useKey(undefined);
-    throw await problem(response);
-  }
-  return { id: "", kind: "dashboard", name: "API key", scopes: ["ingest", "read", "manage", "admin", "audit"] };
 }
 
 /** Asks whether the browser has a session already; a code in the fragment of the address makes one. */
 export async function restore(): Promise<void> {
   const code = new URLSearchParams(window.location.hash.slice(1)).get("code");
-  if (code !== null) {
-    // The code must not stay in the history.
-    history.replaceState(null, "", window.location.pathname + window.location.search);
-    await signIn({ code });
-    return;
-  }
   try {
+    if (code !== null) {
+      // The code must not stay in the history.
+      history.replaceState(null, "", window.location.pathname + window.location.search);
+      await signIn({ code });
+      return;
+    }
     const response = await globalThis.fetch("/v1/sessions/current", { credentials: "same-origin" });
     const body = (await response.json()) as unknown;
     if (response.ok) current = body as Session;
@@ -80,7 +56,7 @@ export async function restore(): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
-  await ownFetch("/v1/sessions/current", { method: "DELETE" }).catch(() => undefined);
-  useKey(undefined);
+  const response = await ownFetch("/v1/sessions/current", { method: "DELETE" });
+  await response.text();
   current = undefined;
 }
