@@ -48,6 +48,8 @@ type Caller struct {
 	Tenant string
 	Actor  string
 	Scopes []string
+	// Session and User name the browser session and the user behind the caller in evidence. They may be empty.
+	Session, User string
 	// MayActFor allows the caller to name an effective actor (IDS-KEY-11).
 	MayActFor bool
 	// Confirmed says that the request itself counts as confirmation, as for a deletion through an API without a second

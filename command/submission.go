@@ -108,7 +108,7 @@ func (x *submissions) refused(caller Caller, e *Envelope, cause error) error {
 	if err := x.limits.actor(caller, now); err != nil {
 		return err
 	}
-	err := x.observe(caller.Tenant, evidence.Entry{Type: evidence.RejectedTy, At: now, SubmittedID: e.CommandID, Actor: caller.Actor,
+	err := x.observe(caller.Tenant, evidence.Entry{Type: evidence.RejectedTy, At: now, SubmittedID: e.CommandID, Actor: caller.Actor, Session: caller.Session, User: caller.User,
 		Command: e.Intent.Entity + "." + e.Intent.Action, Channel: e.Channel, Reason: string(r.Code)})
 	if err != nil {
 		return err

@@ -52,9 +52,11 @@ func appendItem(b []byte, it *Item, withHash bool) []byte {
 		b = appendInt(b, "response_status", int64(it.ResponseStatus))
 	}
 	b = appendInt(b, "seq", it.Seq)
+	b = appendText(b, "session_id", it.Session)
 	b = appendText(b, "submitted_command_id", it.SubmittedID)
 	b = appendMust(b, "tenant", it.Tenant)
 	b = appendMust(b, "type", it.Type)
+	b = appendText(b, "user", it.User)
 	return append(b, '}')
 }
 

@@ -114,9 +114,11 @@ func scanItem(s *scanner) (it Item) {
 	it.Reason = s.text("reason")
 	it.ResponseStatus = int(s.int("response_status"))
 	it.Seq = s.int("seq")
+	it.Session = s.text("session_id")
 	it.SubmittedID = s.text("submitted_command_id")
 	it.Tenant = s.text("tenant")
 	it.Type = s.text("type")
+	it.User = s.text("user")
 	s.close()
 	return it
 }

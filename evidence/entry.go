@@ -16,6 +16,8 @@ type Entry struct {
 	Command     string `json:"command,omitempty"` // "invoice.refund"
 	Actor       string `json:"actor_id,omitempty"`
 	Channel     string `json:"channel,omitempty"`
+	Session     string `json:"session_id,omitempty"` // of the browser that the actor used
+	User        string `json:"user,omitempty"`       // name of the actor at an identity provider
 
 	Fingerprint    string `json:"fingerprint,omitempty"`          // of the envelope submitted
 	Stored         string `json:"original_fingerprint,omitempty"` // of the one under the key, where it differs

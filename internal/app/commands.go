@@ -89,7 +89,7 @@ func (s *services) newRunner(x *command.Executor, d Dependencies) *builtincomman
 func (c *commands) witness(_ context.Context, d idempotency.Decision) error {
 	e := evidence.Entry{
 		Type: evidence.Observation, At: d.At, Decision: string(d.Outcome), Key: hex.EncodeToString(d.ID[:]), Command: d.Route,
-		Actor: d.Principal.String(), Channel: d.Channel, Fingerprint: fmt.Sprintf("sha256:%x", d.Fingerprint),
+		Actor: d.Actor, Session: d.Session, User: d.User, Channel: d.Channel, Fingerprint: fmt.Sprintf("sha256:%x", d.Fingerprint),
 	}
 	switch {
 	case d.Outcome == idempotency.ConflictRejected:

@@ -19,7 +19,7 @@ func SourceChannel(id godwit.SourceID) string { return "in:" + id.String() }
 // caller needs every one of them. The caller also needs them to change such a source: a new credential is as powerful as
 // the key's token.
 func (d *Runner) PermitCommands(ctx context.Context, caller *management.Caller, before, after *godwit.Source) error {
-	entry := evidence.Entry{Type: evidence.Observation, At: d.Now(), Actor: caller.Key.Principal.String(), Command: "source.commands_as",
+	entry := evidence.Entry{Type: evidence.Observation, At: d.Now(), Actor: caller.Principal(), Session: caller.SessionID(), User: caller.User(), Command: "source.commands_as",
 		Channel: SourceChannel(after.ID)}
 	as := after.Settings.CommandsAs
 	if as == "" {

@@ -20,7 +20,7 @@ func emit(ctx context.Context, cfg Config, c *command.Call, o *command.Outcome, 
 	if err != nil {
 		return nil, err
 	}
-	principal, err := godwit.ParseKeyID(c.Actor)
+	principal, err := godwit.ParsePrincipal(c.Actor)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func producerOf(ctx context.Context, cfg Config, c *command.Call) (p intake.Prod
 	if err != nil {
 		return p, err
 	}
-	if p.Key, err = godwit.ParseKeyID(c.Actor); err != nil {
+	if p.Key, err = godwit.ParsePrincipal(c.Actor); err != nil {
 		return p, err
 	}
 	if p.Tenant, err = cfg.Management.Tenants.Get(ctx, tenant); err != nil {

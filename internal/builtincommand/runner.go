@@ -203,7 +203,7 @@ func resultOf[T any](d *Done) (T, error) {
 	return v, nil
 }
 
-// Caller translates an authenticated caller for the executor. The actor is the key's principal. A key that replaces
+// Caller translates an authenticated caller for the executor. The actor is the principal of the key or of the user. A key that replaces
 // another keeps its principal, so that a retry with the new key is the same command.
 func Caller(c *management.Caller) command.Caller {
 	scopes := make([]string, len(c.Key.Scopes))
@@ -214,7 +214,7 @@ func Caller(c *management.Caller) command.Caller {
 	for i, m := range c.Key.Makers {
 		makers[i] = m.String()
 	}
-	return command.Caller{Tenant: c.Tenant.ID.String(), Actor: c.Key.Principal.String(), Scopes: scopes, MayActFor: c.Key.Has(godwit.ScopeAdmin),
+	return command.Caller{Tenant: c.Tenant.ID.String(), Actor: c.Principal(), Session: c.SessionID(), User: c.User(), Scopes: scopes, MayActFor: c.Key.Has(godwit.ScopeAdmin),
 		Since: c.Key.CreatedAt, Makers: makers}
 }
 

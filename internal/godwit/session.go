@@ -94,6 +94,17 @@ type SignInLink struct {
 	SessionID    SessionID // that was made
 }
 
+// ParsePrincipal reads the text of a principal: that of a key, a user or a portal session.
+func ParsePrincipal(text string) (KeyID, error) {
+	if id, err := ParseID[userKind](text); err == nil {
+		return KeyID(id), nil
+	}
+	if id, err := ParseID[sessionKind](text); err == nil {
+		return KeyID(id), nil
+	}
+	return ParseKeyID(text)
+}
+
 const (
 	sessionPrefix = "gds_"
 	codePrefix    = "gdc_"

@@ -41,6 +41,8 @@ type Scope struct {
 	// Channel, when not empty, names the API of a management request, and Route its route; the guard passes the decision to
 	// Config.Decided. They are not part of the scope.
 	Channel, Route string
+	// Actor, Session and User name the caller in the decision. They are not part of the scope.
+	Actor, Session, User string
 }
 
 // A Decision is the guard's decision about a request with a key (IDS-EVD-4). It holds neither the key nor the payload.

@@ -216,6 +216,7 @@ func (route *Route) read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 func (a *API) scope(route Route, c *Call) idempotency.Scope {
 	scope := ScopeOf(c.Caller, c.R.Method+" "+c.R.URL.Path)
 	if !route.Ingest {
+		scope.Actor, scope.Session, scope.User = c.Caller.Principal(), c.Caller.SessionID(), c.Caller.User()
 		// A pattern may begin with the method.
 		scope.Channel, scope.Route = a.cfg.Channel, c.R.Method+" "+c.R.Pattern[strings.LastIndexByte(c.R.Pattern, ' ')+1:]
 	}
