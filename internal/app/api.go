@@ -113,7 +113,7 @@ func (a *apis) native() (httpapi.Router, error) {
 		Version: telemetry.Build().Version, Node: a.cfg.Node, Bodies: a.bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 		StatsRetention: statsRetention(&a.cfg),
 		Settings:       a.settings,
-		Browser:        a.browser, SignInFailures: a.cfg.Sessions.FailuresPerMinute,
+		Browser:        a.browser, Changed: a.commands.changed, SignInFailures: a.cfg.Sessions.FailuresPerMinute,
 	})
 }
 

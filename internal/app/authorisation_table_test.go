@@ -153,6 +153,11 @@ var rules = map[string]rule{
 
 	"GET /v1/portal": readAll,
 
+	"POST /v1/portal-links":        {tenant: []godwit.Scope{manage}, environment: []godwit.Scope{manage, admin}},
+	"GET /v1/portal-links":         tenants(read),
+	"GET /v1/portal-links/{id}":    tenants(read),
+	"DELETE /v1/portal-links/{id}": tenants(manage),
+
 	"GET /v1/usage":       readAll,
 	"GET /v1/usage/total": readAll,
 

@@ -21,6 +21,7 @@ type caller struct {
 	key                 string
 	tenant, environment string // header values
 	cookie              string // of a session, in place of the key
+	portal              string // header value of a portal's page
 }
 
 // An answer is what authorisation made of a request.
@@ -101,7 +102,7 @@ func (c *cast) send(who caller, method, path, body string) (int, string) {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range map[string]string{
-		"Authorization": who.key, "Godwit-Tenant": who.tenant, "Godwit-Environment": who.environment, "Cookie": who.cookie, "Sec-Fetch-Site": "same-origin",
+		"Authorization": who.key, "Godwit-Tenant": who.tenant, "Godwit-Environment": who.environment, "Cookie": who.cookie, "Godwit-Portal": who.portal, "Sec-Fetch-Site": "same-origin",
 	} {
 		if value != "" {
 			req.Header.Set(name, value)
@@ -286,7 +287,7 @@ func fill(path string, ids map[string]string) string {
 	const unknown = "018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"
 	kinds := []struct{ under, prefix string }{
 		{"/v1/events/", "evt_"}, {"/v1/broadcasts/", "bct_"}, {"/v1/endpoints/", "sub_"}, {"/v1/deliveries/", "del_"}, {"/v1/dead-letters/", "del_"}, {"/v1/notices/", "ntc_"},
-		{"/v1/sources/", "src_"}, {"/v1/keys/", "key_"}, {"/v1/sessions/", "ses_"}, {"/v1/tenants/", "ten_"}, {"/v1/environments/", "env_"}, {"/subscriptions/", "sub_"},
+		{"/v1/sources/", "src_"}, {"/v1/keys/", "key_"}, {"/v1/sessions/", "ses_"}, {"/v1/portal-links/", "lnk_"}, {"/v1/tenants/", "ten_"}, {"/v1/environments/", "env_"}, {"/subscriptions/", "sub_"},
 		{"/webhooks/deliveries/", "del_"}, {"/webhooks/endpoints/", "sub_"}, {"/webhooks/events/", "evt_"}, {"/ids/v1/commands/", "cmd_"},
 	}
 	pick := func(prefix string) string {
@@ -327,6 +328,12 @@ func (c *cast) belongings() map[string]string {
 	ids["src_"] = made.ID
 	c.Must(apptest.Call{Path: "/v1/keys", Key: key, Body: apptest.Fields{"name": "a", "scopes": []string{"read"}}}, &made)
 	ids["key_"] = made.ID
+	c.Must(apptest.Call{Path: "/v1/portal-links", Key: key, Body: apptest.Fields{"capabilities": []string{"view_endpoints"}}}, &made)
+	ids["lnk_"] = made.ID
+	c.signIn(key)
+	var list struct{ Items []struct{ ID string } }
+	c.Must(apptest.Call{Path: "/v1/sessions", Key: key}, &list)
+	ids["ses_"] = list.Items[0].ID
 	c.Must(apptest.Call{Method: "PUT", Path: "/v1/event-types/order.own", Key: key, Body: "{}"}, nil)
 	c.Must(apptest.Call{Path: "/v1/events?type=order.own", Key: key, Body: "{}"}, &made)
 	ids["evt_"] = made.ID

@@ -21,6 +21,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/builtincommand"
 	"github.com/godwit-hq/godwit/internal/config"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
@@ -32,6 +33,7 @@ type commands struct {
 	key        ed25519.PrivateKey
 	checkpoint time.Duration
 	log        *slog.Logger
+	now        func() time.Time
 }
 
 func newCommands(ctx context.Context, s *services, d Dependencies) (*commands, error) {
@@ -76,7 +78,7 @@ func newCommands(ctx context.Context, s *services, d Dependencies) (*commands, e
 		return nil, err
 	}
 	return &commands{executor: x, runner: s.newRunner(x, d), previewer: builtincommand.NewPreviewer(s.builtinCommands()), key: key,
-		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), log: s.log}, nil
+		checkpoint: d.TimeScale.Real(set.CheckpointEvery.Real()), log: s.log, now: s.clock.Now}, nil
 }
 
 // newRunner makes the Runner with which the other APIs execute Godwit's own operations.
@@ -103,6 +105,16 @@ func (c *commands) witness(_ context.Context, d idempotency.Decision) error {
 		return problem.Unavailable.With("%s", stopping.Detail)
 	}
 	return err
+}
+
+// changed records evidence of a change that was made through a session. It is made already, so a failure is only logged.
+func (c *commands) changed(_ context.Context, by *management.Caller, change string, status int) {
+	err := c.executor.Observe(by.Tenant.ID.String(), evidence.Entry{
+		Type: evidence.Observation, At: c.now(), Command: change, Actor: by.Principal(), Session: by.SessionID(), User: by.User(), Channel: "native", ResponseStatus: status,
+	})
+	if err != nil {
+		c.log.Error("evidence of a change not stored", "change", change, "actor", by.Actor(), "error", err)
+	}
 }
 
 // limit translates a setting for the executor: 0 means no limit in settings, a negative value in the executor.

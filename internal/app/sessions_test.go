@@ -416,7 +416,42 @@ func sessionLifetimes(t *testing.T, srv *apptest.Server) {
 	busy.ended("after 7 days")
 }
 
-func sessionEvidence(*testing.T, *apptest.Server) {}
+// What a session does is evidence that names the session, and its key.
+func sessionEvidence(t *testing.T, srv *apptest.Server) {
+	b := newTab(t, srv.URL)
+	b.withKey(srv.Key)
+	s := b.current()
+	var endpoint struct{ ID string }
+	a := b.want(201, "", b.do("POST", "/v1/endpoints", `{"url":"https://example.com/"}`, nil))
+	if err := json.Unmarshal([]byte(a.body), &endpoint); err != nil {
+		t.Fatal(err)
+	}
+	path := "/v1/endpoints/" + endpoint.ID
+	b.want(200, "", b.do("PATCH", path, `{"description":"a"}`, map[string]string{"Idempotency-Key": `"patch-in-a-session"`}))
+	b.want(422, "validation-failed", b.do("PATCH", path, `{"url":"https://"}`, nil)) // changes nothing
+	b.want(204, "", b.do("DELETE", path, "", nil))
+	var list struct {
+		Evidence []struct {
+			Command string
+			Actor   string `json:"actor_id"`
+			Session string `json:"session_id"`
+		}
+	}
+	srv.Must(apptest.Call{Path: "/ids/v1/evidence?limit=200"}, &list)
+	got := map[string]int{}
+	for _, e := range list.Evidence {
+		if e.Session == s.ID {
+			if got[e.Command]++; e.Actor != s.KeyID {
+				t.Errorf("%+v is not by %s", e, s.KeyID)
+			}
+		}
+	}
+	for _, command := range []string{"POST /v1/endpoints", "PATCH /v1/endpoints/{id}", "endpoint.delete", "DELETE " + path} {
+		if got[command] == 0 {
+			t.Errorf("no evidence of %s by the session: %v", command, got)
+		}
+	}
+}
 
 // Failed sign-ins are limited by address, and lock no other address out.
 func TestSignInFailures(t *testing.T) {
@@ -510,4 +545,170 @@ func TestSessionCookieWithTLS(t *testing.T) {
 	}
 	b.header = map[string]string{"Origin": "https://hooks.example:8443"}
 	b.want(204, "", b.do("DELETE", "/v1/sessions/current", "", nil))
+}
+
+// openPortal makes a portal link and opens it.
+func openPortal(t *testing.T, srv *apptest.Server, fields apptest.Fields) *tab {
+	t.Helper()
+	b := newTab(t, srv.URL)
+	b.header["Godwit-Portal"] = "1"
+	b.signIn(`{"code":"` + portalCode(t, srv, fields) + `"}`)
+	return b
+}
+
+func portalCode(t *testing.T, srv *apptest.Server, fields apptest.Fields) string {
+	t.Helper()
+	var link struct{ URL string }
+	srv.Must(apptest.Call{Path: "/v1/portal-links", Body: fields}, &link)
+	if !strings.HasPrefix(link.URL, srv.URL+"/portal/#code=gdc_") {
+		t.Fatalf("link is %s", link.URL)
+	}
+	return linkCode(t, link.URL)
+}
+
+func TestPortal(t *testing.T) {
+	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
+		o.Clock = clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
+		srv := apptest.Start(t, o)
+		for name, test := range map[string]func(*testing.T, *apptest.Server){
+			"capabilities": portalActs, "links": portalLinks, "lifetimes": portalLives, "cookies": portalCookies, "bad links": portalBadLinks,
+		} {
+			t.Run(name, func(t *testing.T) { test(t, srv) })
+		}
+	})
+}
+
+func portalActs(t *testing.T, srv *apptest.Server) {
+	b := openPortal(t, srv, apptest.Fields{"capabilities": []string{"view_endpoints", "manage_endpoints"}, "theme": "dark", "return_url": "https://app.example/back", "name": "for Ann"})
+	s := b.current()
+	if s.Kind != "portal" || s.Tenant.ID != srv.Tenant.String() || s.Environment.UID != "default" || len(s.Capabilities) != 2 || len(s.Scopes) != 0 || s.KeyID != "" || s.Name != "for Ann" {
+		t.Errorf("session is %+v", s)
+	}
+	a := b.want(201, "", b.do("POST", "/v1/endpoints", `{"url":"https://example.com/"}`, nil))
+	var made struct {
+		ID     string
+		Secret struct{ ID, Value string }
+	}
+	if err := json.Unmarshal([]byte(a.body), &made); err != nil || made.Secret.ID == "" || made.Secret.Value != "" {
+		t.Errorf("without the capability secrets it sees %s (%v)", a.body, err)
+	}
+	b.want(403, "forbidden", b.do("POST", "/v1/endpoints", `{"url":"https://example.com/","secret":"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="}`, nil))
+	b.want(403, "forbidden", b.do("POST", "/v1/endpoints/"+made.ID+"/rotate-secret", `{}`, nil))
+	b.want(403, "forbidden", b.do("GET", "/v1/keys", "", nil))
+	b.want(401, "unauthorized", b.do("GET", "/ids/v1/registry", "", nil))
+	b.want(403, "cross-site-request", b.do("POST", "/v1/endpoints/"+made.ID+"/pause", `{}`, map[string]string{"Sec-Fetch-Site": "cross-site"}))
+	b.want(204, "", b.do("DELETE", "/v1/endpoints/"+made.ID, "", nil)) // a command
+	var evidence struct {
+		Evidence []struct {
+			Command string
+			Actor   string `json:"actor_id"`
+			Session string `json:"session_id"`
+		}
+	}
+	srv.Must(apptest.Call{Path: "/ids/v1/evidence?limit=200"}, &evidence)
+	found := false
+	for _, e := range evidence.Evidence {
+		found = found || e.Command == "endpoint.delete" && e.Actor == s.ID && e.Session == s.ID
+	}
+	if !found {
+		t.Errorf("no evidence of the deletion by %s: %+v", s.ID, evidence.Evidence)
+	}
+	secret := openPortal(t, srv, apptest.Fields{"capabilities": []string{"manage_endpoints", "secrets"}})
+	if a := secret.want(201, "", secret.do("POST", "/v1/endpoints", `{"url":"https://example.com/"}`, nil)); !strings.Contains(a.body, `"value"`) {
+		t.Errorf("with the capability secrets it sees %s", a.body)
+	}
+	b.want(204, "", b.do("DELETE", "/v1/sessions/current", "", nil))
+	b.ended("after signing out")
+}
+
+func portalLinks(t *testing.T, srv *apptest.Server) {
+	view := apptest.Fields{"capabilities": []string{"view_endpoints"}}
+	srv.Clock.Advance(time.Second) // the newest is the first of a list
+	code := portalCode(t, srv, view)
+	b, second := newTab(t, srv.URL), newTab(t, srv.URL)
+	b.header["Godwit-Portal"], second.header["Godwit-Portal"] = "1", "1"
+	newTab(t, srv.URL).want(401, "unauthorized", newTab(t, srv.URL).do("POST", "/v1/sessions", `{"code":"`+code+`"}`, nil)) // not in the dashboard
+	b.signIn(`{"code":"` + code + `"}`)
+	second.want(410, "sign-in-code-used", second.do("POST", "/v1/sessions", `{"code":"`+code+`"}`, nil))
+	var list struct {
+		Items []struct {
+			ID, URL   string
+			SessionID string `json:"session_id"`
+			UsedAt    string `json:"used_at"`
+		}
+	}
+	r := srv.Must(apptest.Call{Path: "/v1/portal-links"}, &list)
+	if strings.Contains(string(r.Body), "gdc_") || list.Items[0].SessionID != b.current().ID || list.Items[0].UsedAt == "" {
+		t.Errorf("links are %s", r.Body)
+	}
+	srv.Must(apptest.Call{Path: "/v1/portal-links/" + list.Items[0].ID}, nil)
+	srv.Must(apptest.Call{Method: "DELETE", Path: "/v1/portal-links/" + list.Items[0].ID}, nil)
+	b.ended("after its link was revoked")
+	srv.Clock.Advance(time.Second)
+	unused := portalCode(t, srv, view)
+	srv.Must(apptest.Call{Path: "/v1/portal-links"}, &list)
+	srv.Must(apptest.Call{Method: "DELETE", Path: "/v1/portal-links/" + list.Items[0].ID}, nil)
+	second.want(401, "unauthorized", second.do("POST", "/v1/sessions", `{"code":"`+unused+`"}`, nil))
+	// All of a tenant.
+	one, open, admin := openPortal(t, srv, view), portalCode(t, srv, view), newTab(t, srv.URL)
+	admin.withKey(srv.Key)
+	srv.Must(apptest.Call{Method: "DELETE", Path: "/v1/sessions?kind=portal&tenant=" + srv.Tenant.String()}, nil)
+	one.ended("after all portals were ended")
+	second.want(401, "unauthorized", second.do("POST", "/v1/sessions", `{"code":"`+open+`"}`, nil))
+	admin.current()
+}
+
+func portalLives(t *testing.T, srv *apptest.Server) {
+	late := portalCode(t, srv, apptest.Fields{"capabilities": []string{"replay"}, "expires_in": 20})
+	b := openPortal(t, srv, apptest.Fields{"capabilities": []string{"view_endpoints"}, "session_expires_in": 60})
+	srv.Clock.Advance(20 * time.Second)
+	b.header["Godwit-Portal"] = "1"
+	b.want(410, "sign-in-code-expired", b.do("POST", "/v1/sessions", `{"code":"`+late+`"}`, nil))
+	b.current()
+	srv.Clock.Advance(40 * time.Second)
+	b.ended("after a minute")
+}
+
+func portalCookies(t *testing.T, srv *apptest.Server) {
+	view := apptest.Fields{"capabilities": []string{"view_endpoints"}}
+	framed := newTab(t, srv.URL)
+	framed.header["Godwit-Portal"] = "frame"
+	a := framed.signIn(`{"code":"` + portalCode(t, srv, view) + `"}`)
+	for _, part := range []string{"godwit_portal_frame", "; HttpOnly", "; Secure", "; SameSite=None", "; Partitioned"} {
+		if !strings.Contains(a.setCookie, part) {
+			t.Errorf("%s is missing in %s", part, a.setCookie)
+		}
+	}
+	framed.current()
+	for _, portal := range []string{"1", ""} { // it counts in the frame alone
+		framed.want(401, "unauthorized", framed.do("GET", "/v1/endpoints", "", map[string]string{"Godwit-Portal": portal}))
+	}
+	if a := openPortal(t, srv, view); !strings.HasPrefix(a.cookie, "godwit_portal_") {
+		t.Errorf("cookie is %s", a.cookie)
+	}
+}
+
+func portalBadLinks(t *testing.T, srv *apptest.Server) {
+	for body, field := range map[string]string{
+		`{}`: "capabilities", `{"capabilities":[]}`: "capabilities", `{"capabilities":["everything"]}`: "capabilities[0]",
+		`{"capabilities":["replay","replay"]}`: "capabilities[1]", `{"capabilities":["replay"],"expires_in":9}`: "expires_in",
+		`{"capabilities":["replay"],"expires_in":604801}`: "expires_in", `{"capabilities":["replay"],"session_expires_in":0}`: "session_expires_in",
+		`{"capabilities":["replay"],"session_expires_in":9223372036854775807}`: "session_expires_in", `{"capabilities":["replay"],"theme":"red"}`: "theme",
+		`{"capabilities":["replay"],"return_url":"javascript:alert(1)"}`: "return_url", `{"capabilities":["replay"],"return_url":"/x"}`: "return_url",
+		`{"capabilities":["replay"],"start_page":"//evil.example"}`: "start_page", `{"capabilities":["replay"],"other":1}`: "other",
+	} {
+		if r := srv.Call(apptest.Call{Path: "/v1/portal-links", Body: body}); r.Status != 400 && r.Status != 422 || !strings.Contains(string(r.Body), field) {
+			t.Errorf("%s: %d %s", body, r.Status, r.Body)
+		}
+	}
+	home := srv.NewKey(godwit.HomeOf(godwit.DefaultEnvironment), godwit.ScopeManage)
+	if r := srv.Call(apptest.Call{Path: "/v1/portal-links", Key: home, Body: `{"capabilities":["replay"],"tenant":"unknown"}`}); r.Status != 404 {
+		t.Errorf("for an unknown tenant: %d %s", r.Status, r.Body)
+	}
+	if r := srv.Call(apptest.Call{Path: "/v1/portal-links", Key: home, Body: `{"capabilities":["replay"]}`}); r.Status != 422 {
+		t.Errorf("without a tenant: %d %s", r.Status, r.Body)
+	}
+	if r := srv.Call(apptest.Call{Path: "/v1/portal-links", Key: home, Body: apptest.Fields{"capabilities": []string{"replay"}, "tenant": srv.Tenant.String()}}); r.Status != 201 {
+		t.Errorf("for a tenant of the environment: %d %s", r.Status, r.Body)
+	}
 }

@@ -44,6 +44,11 @@ func (c *Caller) hash() [32]byte {
 // Portal reports whether the caller is a portal session.
 func (c *Caller) Portal() bool { return c.Session != nil && c.Session.Kind == godwit.PortalSession }
 
+// Can reports whether the caller may do what the capability permits, beyond the route that admitted it. Keys and dashboard sessions may.
+func (c *Caller) Can(capability godwit.Capability) bool {
+	return !c.Portal() || c.Session.Can(capability)
+}
+
 // Principal is the caller's identity in records of commands: that of its key or user, or the portal session.
 func (c *Caller) Principal() string {
 	switch {

@@ -24,6 +24,42 @@ type Access struct {
 	Environment []godwit.Scope
 	// Open admits requests without any credential.
 	Open bool
+	// Capabilities open the route to portal sessions that have one of them. Set it by Portal or Closed: a route has to say which.
+	Capabilities []godwit.Capability
+	decided      bool
+}
+
+// Portal opens a route to portal sessions that have one of the capabilities.
+func (a Access) Portal(anyOf ...godwit.Capability) Access {
+	a.Capabilities, a.decided = anyOf, true
+	return a
+}
+
+// Closed keeps portal sessions from a route.
+func (a Access) Closed() Access {
+	a.Capabilities, a.decided = nil, true
+	return a
+}
+
+// Decided reports whether the access says what portal sessions may do.
+func (a Access) Decided() bool { return a.decided || a.Open }
+
+// admit refuses a caller whose scopes, or capabilities, do not permit the route.
+func (a *Access) admit(c *management.Caller) error {
+	if !c.Portal() {
+		return c.Need(a.Need...)
+	}
+	names := make([]string, len(a.Capabilities))
+	for i, capability := range a.Capabilities {
+		if c.Session.Can(capability) {
+			return nil
+		}
+		names[i] = string(capability)
+	}
+	if len(names) == 0 {
+		return problem.Forbidden.With("portals cannot use this operation")
+	}
+	return problem.Forbidden.With("this operation needs a portal link with the capability %s", strings.Join(names, " or "))
 }
 
 // Authorize authenticates the caller, rejects a key that has none of the scopes, and returns the caller for the tenant or environment that
@@ -52,7 +88,7 @@ func (a *API) Authorize(r *http.Request, access Access) (*management.Caller, err
 		}
 		return caller, caller.Need(append(access.Environment[:len(access.Environment):len(access.Environment)], godwit.ScopeAdmin)...)
 	}
-	if err := caller.Need(access.Need...); err != nil || !hasTenant {
+	if err := access.admit(caller); err != nil || !hasTenant {
 		return caller, err
 	}
 	changes := r.Method != http.MethodGet && r.Method != http.MethodHead
@@ -100,7 +136,7 @@ func (a *API) AuthorizeMany(r *http.Request, access Access) (*management.Caller,
 	if !caller.ForEnvironment() && !caller.Key.Has(godwit.ScopeAdmin) {
 		return nil, nil, problem.Forbidden.With("the API key belongs to a tenant and acts for it alone; several tenants need a key of their environment, or one with the scope admin")
 	}
-	if err := caller.Need(access.Need...); err != nil {
+	if err := access.admit(caller); err != nil {
 		return nil, nil, err
 	}
 	value := r.Header[TenantHeader][0]

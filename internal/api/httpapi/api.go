@@ -78,6 +78,9 @@ type Config struct {
 	Channel string
 	// Browser, when not nil, lets dashboard sessions use the API.
 	Browser *Browser
+	// Changed, when not nil, records evidence of a change that was made through a session and answered with the status. change is the method and the path.
+	// Requests with an Idempotency-Key are left to the guard, which records its decisions.
+	Changed func(ctx context.Context, c *management.Caller, change string, status int)
 	// Portal lets portal sessions use the API, too, where a route is open to them.
 	Portal bool
 	// Bodies is the quota of request bodies, shared with other APIs. Defaults to one of its own.
@@ -180,7 +183,7 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 		}
 		call := &Call{W: w, R: r, Caller: caller}
 		if !carriesBody(r.Method) {
-			a.finish(call, serve)
+			a.finishWitnessed(call, serve)
 			return
 		}
 		taken, err := a.cfg.Bodies.AcquireBody(r, caller.Tenant.ID, route.Limit)
@@ -194,7 +197,7 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 			return
 		}
 		if route.OwnKey || route.Open || !idempotency.Present(r.Header) || route.SkipKey != nil && route.SkipKey(r) {
-			a.finish(call, serve)
+			a.finishWitnessed(call, serve)
 			return
 		}
 		a.guard(call, a.scope(route, call), serve)
@@ -236,6 +239,34 @@ func (a *API) guard(c *Call, scope idempotency.Scope, serve func(*Call) error) {
 		a.finish(&Call{W: w, R: r, Caller: c.Caller, Body: c.Body}, serve)
 	}))
 }
+
+// finishWitnessed is finish for requests without an Idempotency-Key. What a session changes by them leaves evidence, as what it changes with a key does.
+func (a *API) finishWitnessed(c *Call, serve func(*Call) error) {
+	if a.cfg.Changed == nil || c.Caller.Session == nil || c.R.Method == http.MethodGet || c.R.Method == http.MethodHead {
+		a.finish(c, serve)
+		return
+	}
+	answer := &statusWriter{ResponseWriter: c.W, status: http.StatusOK}
+	c.W = answer
+	a.finish(c, serve)
+	if answer.status < http.StatusBadRequest {
+		a.cfg.Changed(c.R.Context(), c.Caller, c.R.Method+" "+Clip(c.R.URL.Path), answer.status)
+	}
+}
+
+// A statusWriter remembers the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap returns the writer within, for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (a *API) finish(c *Call, serve func(*Call) error) {
 	if err := serve(c); err != nil {

@@ -30,6 +30,8 @@ var (
 	mayList       = access{Need: []godwit.Scope{godwit.ScopeRead}, Environment: []godwit.Scope{godwit.ScopeRead}}
 	mayReadTypes  = access{Need: []godwit.Scope{godwit.ScopeRead}, Environment: []godwit.Scope{godwit.ScopeRead}}
 	mayWriteTypes = access{Need: []godwit.Scope{godwit.ScopeManage}, Environment: []godwit.Scope{godwit.ScopeManage}}
+	// The body of a request for an environment may name the tenant.
+	mayWriteLinks = access{Need: []godwit.Scope{godwit.ScopeManage}, Environment: []godwit.Scope{godwit.ScopeManage}}
 	mayReadKeys   = access{
 		Need:        []godwit.Scope{godwit.ScopeRead, godwit.ScopeManage, godwit.ScopeAdmin},
 		Environment: []godwit.Scope{godwit.ScopeRead, godwit.ScopeManage},

@@ -85,6 +85,9 @@ type endpointHandlers struct {
 }
 
 func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in *createEndpointInput) (*issuedEndpointOutput, error) {
+	if err := mayChoose(c, in.Body.Secret); err != nil {
+		return nil, err
+	}
 	spec := in.Body.spec()
 	spec.ByPlatform = c.Platform()
 	e, secret, err := h.endpoints.Create(ctx, c.Tenant, spec)
@@ -93,7 +96,7 @@ func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in 
 	}
 	return &issuedEndpointOutput{
 		Location: "/v1/endpoints/" + e.ID.String(), ETag: etag(e.Version),
-		Body: IssuedEndpoint{Endpoint: endpointView(e), Secret: issuedView(secret, h.now())},
+		Body: IssuedEndpoint{Endpoint: endpointView(e), Secret: shownTo(c, issuedView(secret, h.now()))},
 	}, nil
 }
 
@@ -142,6 +145,9 @@ func (h *endpointHandlers) put(ctx context.Context, c *management.Caller, in *pu
 	if err := sameUID(in.Body.UID, in.ID); err != nil {
 		return nil, err
 	}
+	if err := mayChoose(c, in.Body.Secret); err != nil {
+		return nil, err
+	}
 	spec := in.Body.spec()
 	spec.ByPlatform = c.Platform()
 	e, secret, err := h.endpoints.Put(ctx, c.Tenant, in.ID, spec, m)
@@ -150,7 +156,7 @@ func (h *endpointHandlers) put(ctx context.Context, c *management.Caller, in *pu
 	}
 	body := WrittenEndpoint{Endpoint: endpointView(e)}
 	if secret != nil {
-		issued := issuedView(secret, h.now())
+		issued := shownTo(c, issuedView(secret, h.now()))
 		body.Secret = &issued
 	}
 	return written(secret != nil, e.Version, "/v1/endpoints/"+e.ID.String(), body), nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/profile"
 )
 
@@ -97,6 +98,22 @@ func secretView(s *godwit.Secret, now time.Time) Secret {
 
 func issuedView(s *management.IssuedSecret, now time.Time) IssuedSecret {
 	return IssuedSecret{Secret: secretView(&s.Secret, now), Value: s.Value}
+}
+
+// shownTo leaves the value out for a portal session that may not see secrets.
+func shownTo(c *management.Caller, s IssuedSecret) IssuedSecret {
+	if !c.Can(godwit.ManageSecrets) {
+		s.Value = ""
+	}
+	return s
+}
+
+// mayChoose refuses a secret of the caller's own from a portal session that may not manage secrets.
+func mayChoose(c *management.Caller, secret string) error {
+	if secret != "" && !c.Can(godwit.ManageSecrets) {
+		return problem.Forbidden.With("to choose the secret needs a portal link with the capability %s", godwit.ManageSecrets)
+	}
+	return nil
 }
 
 // Auth is a credential that deliveries present to the endpoint beside the signature.

@@ -27,6 +27,7 @@ type handlers struct {
 	sourceRecords  *sourceRecordHandlers
 	keys           *keyHandlers
 	sessions       *sessionHandlers
+	portalLinks    *portalLinkHandlers
 	tenants        *tenantHandlers
 	environments   *environmentHandlers
 	portal         *portalHandlers
@@ -80,10 +81,11 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		signingKeys: &signingKeyHandlers{
 			keys: cfg.Management.SigningKeys, environments: cfg.Management.Environments, callers: cfg.Management.Callers, commands: cfg.Commands, now: now,
 		},
-		usage:    &usageHandlers{store: cfg.Store, owners: owners, now: now},
-		history:  &historyHandlers{store: cfg.Store, owners: owners, finder: finder, kept: cfg.StatsRetention, now: now},
-		nodes:    &nodeHandlers{store: cfg.Store, name: cfg.Node},
-		settings: &settingsHandlers{read: cfg.Settings},
+		usage:       &usageHandlers{store: cfg.Store, owners: owners, now: now},
+		history:     &historyHandlers{store: cfg.Store, owners: owners, finder: finder, kept: cfg.StatsRetention, now: now},
+		nodes:       &nodeHandlers{store: cfg.Store, name: cfg.Node},
+		settings:    &settingsHandlers{read: cfg.Settings},
+		portalLinks: &portalLinkHandlers{sessions: cfg.Management.Sessions, callers: cfg.Management.Callers, browser: cfg.Browser},
 		sessions: &sessionHandlers{
 			sessions: cfg.Management.Sessions, callers: cfg.Management.Callers, environments: cfg.Management.Environments,
 			browser: cfg.Browser, failures: httpapi.NewFailures(cfg.SignInFailures, now), now: now,

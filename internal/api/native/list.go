@@ -107,6 +107,7 @@ var (
 	environments = collection[godwit.Environment, Environment]{listEnvironments, func(e *godwit.Environment) [16]byte { return e.ID }, environmentView}
 	keys         = collection[godwit.APIKey, Key]{listKeys, func(k *godwit.APIKey) [16]byte { return k.ID }, keyView}
 	sessions     = collection[godwit.Session, Session]{listSessions, func(s *godwit.Session) [16]byte { return s.ID }, sessionView}
+	portalLinks  = collection[godwit.SignInLink, PortalLink]{listLinks, func(l *godwit.SignInLink) [16]byte { return l.ID }, portalLinkView}
 	endpoints    = collection[godwit.Endpoint, Endpoint]{listSubs, func(e *godwit.Endpoint) [16]byte { return e.ID }, endpointView}
 	events       = collection[godwit.Event, Event]{listEvents, func(e *godwit.Event) [16]byte { return e.ID }, eventView}
 	deliveries   = collection[godwit.Delivery, Delivery]{listDels, func(d *godwit.Delivery) [16]byte { return d.ID }, deliveryView}

@@ -11,6 +11,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -122,7 +123,7 @@ func (h *portalLinkHandlers) create(ctx context.Context, c *management.Caller, i
 		}
 	}
 	if c.ForEnvironment() {
-		return nil, management.FieldError("tenant", "must name the tenant whose portal it is")
+		return nil, problem.Invalid.In("tenant", "must name the tenant whose portal it is")
 	}
 	spec := management.PortalSpec{
 		Name: b.Name, View: godwit.PortalView{Theme: b.Theme, ReturnURL: b.ReturnURL, StartPage: b.StartPage, HideNavigation: b.HideNavigation},

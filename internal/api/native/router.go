@@ -31,7 +31,7 @@ type router struct {
 
 func newRouter(cfg *Config) (*router, error) {
 	api, err := httpapi.New(httpapi.Config{
-		Callers: cfg.Management.Callers, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies, Browser: cfg.Browser,
+		Callers: cfg.Management.Callers, Idempotency: cfg.Idempotency, Errors: cfg.Problems, Channel: channel, Bodies: cfg.Bodies, Browser: cfg.Browser, Portal: true, Changed: cfg.Changed,
 	})
 	if err != nil {
 		return nil, err

@@ -20,6 +20,9 @@ type StreamedAttempt struct {
 	DeliveryStatus string `json:"delivery_status" doc:"Of the delivery, after the attempt"`
 }
 
+// streamAccess is the access of the stream, which is checked again while it is open.
+var streamAccess = mayRead.Portal(godwit.ViewEndpoints)
+
 // heartbeat is short enough to keep proxies from closing an idle stream.
 const heartbeat = 15 * time.Second
 
@@ -100,7 +103,7 @@ func (s *attemptStream) next(r *http.Request, items <-chan engine.FeedItem, beat
 		return s.line(&item), true
 	case <-beat.beat:
 		beat.again()
-		if _, err := s.authorize(r, mayRead); err != nil {
+		if _, err := s.authorize(r, streamAccess); err != nil {
 			return "", false // the key was revoked or has expired
 		}
 		return ": still here\n\n", true
