@@ -129,6 +129,7 @@ var rules = map[string]rule{
 	"GET /v1/sessions":            readKeys,
 	"GET /v1/sessions/current":    anyKey,
 	"DELETE /v1/sessions/current": anyKey,
+	"GET /v1/sessions/{id}":       readKeys,
 	"DELETE /v1/sessions/{id}":    writeKeys,
 	"DELETE /v1/sessions":         writeKeys,
 	"POST /v1/sign-in-links":      anyKey.keyOnly(),

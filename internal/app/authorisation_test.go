@@ -304,6 +304,7 @@ func fill(path string, ids map[string]string) string {
 	}
 	path = strings.Replace(path, "{endpoint}", pick("sub_"), 1)
 	path = strings.Replace(path, "{secret}", pick("sec_"), 1)
+	path = strings.Replace(path, "{key}", pick("sec_"), 1)
 	path = strings.Replace(path, "{source}", pick("src_"), 1)
 	if name := ids["name"]; name != "" {
 		return strings.Replace(path, "{name}", name, 1)

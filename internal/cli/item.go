@@ -154,7 +154,7 @@ type Delete struct {
 }
 
 // past are the words for what was done.
-var past = map[string]string{"delete": "deleted", "revoke": "revoked"}
+var past = map[string]string{"delete": "deleted", "revoke": "revoked", "end": "ended"}
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 

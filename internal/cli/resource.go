@@ -50,6 +50,8 @@ var resources = map[string]*resource{
 	"keys":         keys,  // in cmd/godwit, beside the commands that work on the store
 	"notices":      notices,
 	"usage":        usages,
+	"sessions":     sessions,
+	"portal-links": portalLinks,
 }
 
 // Nouns are the commands for the nouns.
@@ -64,6 +66,9 @@ type Nouns struct {
 	Sources      sourcesCommand      `cmd:"" group:"manage" help:"List, create, change and delete sources of upstreams."`
 	Notices      noticesCommand      `cmd:"" group:"manage" help:"List and acknowledge notices."`
 	Usage        usageCommand        `cmd:"" group:"manage" help:"Show what tenants used, by tenant or by day."`
+	Sessions     sessionsCommand     `cmd:"" group:"manage" help:"List and end sessions of browsers."`
+	PortalLinks  portalLinksCommand  `cmd:"" group:"manage" help:"Create, list and revoke links to the portals of tenants."`
+	Dashboard    dashboardCommand    `cmd:"" group:"manage" help:"Print a link that opens the dashboard signed in."`
 	Settings     settingsCommand     `cmd:"" group:"manage" help:"Show the configuration of a running server."`
 	Stats        statsCommand        `cmd:"" group:"manage" help:"Show counts and latencies over time, causes of failures, and what waits."`
 }

@@ -90,6 +90,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(sessions, mayReadKeys.Closed(), "GET /v1/sessions", listSessionsDoc, h.sessions.list)
 	typed(sessions, anyKey.Portal(godwit.AllCapabilities...), "GET /v1/sessions/current", currentSessionDoc, h.sessions.current)
 	typed(sessions, anyKey.Portal(godwit.AllCapabilities...), "DELETE /v1/sessions/current", endCurrentSessionDoc, h.sessions.endCurrent)
+	typed(sessions, mayReadKeys.Closed(), "GET /v1/sessions/{id}", getSessionDoc, h.sessions.get)
 	typed(sessions, mayCreateKeys.Closed(), "DELETE /v1/sessions/{id}", endSessionDoc, h.sessions.end)
 	typed(sessions, mayCreateKeys.Closed(), "DELETE /v1/sessions", endSessionsDoc, h.sessions.endAll)
 	typed(sessions, anyKey.Closed(), "POST /v1/sign-in-links", createSignInLinkDoc, h.sessions.link)
@@ -110,9 +111,9 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(environments, mayAdminAnywhere.Closed(), "PATCH /v1/environments/{id}", updateEnvironmentDoc, h.environments.update)
 	typed(environments, mayAdminAnywhere.Closed(), "DELETE /v1/environments/{id}", deleteEnvironmentDoc, h.environments.delete)
 
-	typed(environments, mayReadEnvironments, "GET /v1/environments/{id}/signing-keys", listSigningKeysDoc, h.signingKeys.list)
-	typed(environments, mayWriteTenants, "POST /v1/environments/{id}/signing-keys", rotateSigningKeysDoc, h.signingKeys.rotate)
-	twoStep(environments, mayWriteTenants, "POST /v1/environments/{id}/signing-keys/{key}/revoke", revokeSigningKeyDoc, h.signingKeys.revoke)
+	typed(environments, mayReadEnvironments.Closed(), "GET /v1/environments/{id}/signing-keys", listSigningKeysDoc, h.signingKeys.list)
+	typed(environments, mayWriteTenants.Closed(), "POST /v1/environments/{id}/signing-keys", rotateSigningKeysDoc, h.signingKeys.rotate)
+	twoStep(environments, mayWriteTenants.Closed(), "POST /v1/environments/{id}/signing-keys/{key}/revoke", revokeSigningKeyDoc, h.signingKeys.revoke)
 
 	portal := r.section("Portal")
 	typed(portal, mayWriteLinks.Closed(), "POST /v1/portal-links", createPortalLinkDoc, h.portalLinks.create)

@@ -141,6 +141,7 @@ var (
 		OperationID: "list-sessions", Summary: "List sessions",
 		Description: "Those of the tenant's keys and portals; for an environment, those of the environment's own keys.",
 	}
+	getSessionDoc = huma.Operation{OperationID: "get-session", Summary: "Get a session"}
 	endSessionDoc = huma.Operation{
 		OperationID: "end-session", Summary: "End a session", DefaultStatus: http.StatusNoContent,
 		Description: "It is refused at once by this node and within half a second by all others.",
@@ -267,6 +268,20 @@ func (h *sessionHandlers) list(ctx context.Context, c *management.Caller, in *se
 		out.Body.Items[i].Current = out.Body.Items[i].ID == c.SessionID()
 	}
 	return out, nil
+}
+
+func (h *sessionHandlers) get(ctx context.Context, c *management.Caller, in *SessionPath) (*sessionOutput, error) {
+	id, err := godwit.ParseSessionID(in.ID)
+	if err != nil {
+		return nil, badID("id", "ses_…")
+	}
+	s, err := h.sessions.Get(ctx, c.Tenant.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	v := sessionView(s)
+	v.Current = v.ID == c.SessionID()
+	return &sessionOutput{Body: v}, nil
 }
 
 func (h *sessionHandlers) end(ctx context.Context, c *management.Caller, in *SessionPath) (*struct{}, error) {
