@@ -876,6 +876,29 @@ export interface IssuedKey {
   token: string;
 }
 
+export interface IssuedPortalLink {
+  /** view_endpoints, manage_endpoints, secrets, send_tests, view_payloads, replay, event_types */
+  capabilities: string[];
+  created_at: string;
+  expires_at: string;
+  hide_navigation?: boolean;
+  id: string;
+  /** The API key that made it */
+  key_id?: string;
+  name?: string;
+  return_url?: string;
+  /** Seconds that its session lives at most */
+  session_expires_in: number;
+  /** The session that was made from it */
+  session_id?: string;
+  start_page?: string;
+  tenant_id: string;
+  theme?: "light" | "dark" | "system";
+  /** Give it to the tenant's browser. It holds the code, which is shown this once and kept as a hash alone. */
+  url: string;
+  used_at?: string;
+}
+
 export interface IssuedSecret {
   algorithm: "hmac-sha256" | "ed25519";
   created_at: string;
@@ -1044,6 +1067,12 @@ export interface ListNotice {
   next_cursor?: string;
 }
 
+export interface ListPortalLink {
+  items: PortalLink[];
+  /** Pass as cursor to get the next page; absent on the last one */
+  next_cursor?: string;
+}
+
 export interface ListRejection {
   items: Rejection[];
   /** Pass as cursor to get the next page; absent on the last one */
@@ -1152,6 +1181,26 @@ export interface NewKey {
   replaces?: string;
   /** What it may do. A key can grant no scope that it lacks; one with admin can grant metrics, too. */
   scopes: Array<"ingest" | "read" | "manage" | "admin" | "audit" | "metrics">;
+}
+
+export interface NewPortalLink {
+  /** What the session may do; none implies another */
+  capabilities: Array<"view_endpoints" | "manage_endpoints" | "secrets" | "send_tests" | "view_payloads" | "replay" | "event_types">;
+  /** Seconds within which the link can be used, 10 to 604800. Defaults to 600 */
+  expires_in?: number;
+  /** For a portal in a frame of a page with navigation of its own */
+  hide_navigation?: boolean;
+  /** For lists */
+  name?: string;
+  /** Where the portal leads back to */
+  return_url?: string;
+  /** Seconds that the session lives at most, 60 to 2592000. Defaults to 86400 */
+  session_expires_in?: number;
+  /** Page of the portal that is shown first */
+  start_page?: string;
+  /** Id or uid of the tenant; absent: the one that the request is made for */
+  tenant?: string;
+  theme?: "light" | "dark" | "system";
 }
 
 export interface NewSource {
@@ -1407,6 +1456,27 @@ export interface PortalEnvironment {
   live: boolean;
   name: string;
   uid: string;
+}
+
+export interface PortalLink {
+  /** view_endpoints, manage_endpoints, secrets, send_tests, view_payloads, replay, event_types */
+  capabilities: string[];
+  created_at: string;
+  expires_at: string;
+  hide_navigation?: boolean;
+  id: string;
+  /** The API key that made it */
+  key_id?: string;
+  name?: string;
+  return_url?: string;
+  /** Seconds that its session lives at most */
+  session_expires_in: number;
+  /** The session that was made from it */
+  session_id?: string;
+  start_page?: string;
+  tenant_id: string;
+  theme?: "light" | "dark" | "system";
+  used_at?: string;
 }
 
 export interface PortalTenant {
@@ -3399,6 +3469,85 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * List portal links.
+   *
+   * Links are listed until a week after they have expired.
+   *
+   * Needs an API key with the scope read.
+   */
+  listPortalLinks(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** How many items at most */
+      limit?: number | undefined;
+      /** next_cursor of the page before; empty or absent: the first page */
+      cursor?: string | undefined;
+    } = {},
+  ): Promise<ListPortalLink> {
+    return this.json<ListPortalLink>({ method: "GET", path: `/v1/portal-links`, query: { "limit": options.limit, "cursor": options.cursor }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Create a portal link.
+   *
+   * A URL that opens the portal of a tenant, once. The session that it makes can do what the capabilities say, for this tenant, and nothing else.
+   *
+   * Needs an API key with the scope manage.
+   */
+  createPortalLink(
+    body: NewPortalLink,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<IssuedPortalLink> {
+    return this.json<IssuedPortalLink>({ method: "POST", path: `/v1/portal-links`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
+  }
+
+  /**
+   * Revoke a portal link.
+   *
+   * Ends the session that was made from it, too. DELETE /v1/sessions?tenant=…&kind=portal revokes all of a tenant.
+   *
+   * Needs an API key with the scope manage.
+   */
+  revokePortalLink(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<void> {
+    return this.nothing({ method: "DELETE", path: `/v1/portal-links/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Get a portal link.
+   *
+   * Needs an API key with the scope read.
+   */
+  getPortalLink(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<PortalLink> {
+    return this.json<PortalLink>({ method: "GET", path: `/v1/portal-links/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
    * End all sessions of a tenant.
    *
    * Also removes portal links of the tenant that were not used, unless kind is dashboard. A caller without the scope admin leaves the sessions of those with it.
@@ -3518,6 +3667,23 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<void> {
     return this.nothing({ method: "DELETE", path: `/v1/sessions/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
+   * Get a session.
+   *
+   * Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read or manage.
+   */
+  getSession(
+    id: string,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<Session> {
+    return this.json<Session>({ method: "GET", path: `/v1/sessions/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

@@ -1006,6 +1006,32 @@ class IssuedKey(_IssuedKeyRequired, total=False):
     revoked_at: str
 
 
+class _IssuedPortalLinkRequired(TypedDict):
+    capabilities: list[str]
+    """view_endpoints, manage_endpoints, secrets, send_tests, view_payloads, replay, event_types"""
+    created_at: str
+    expires_at: str
+    id: str
+    session_expires_in: int
+    """Seconds that its session lives at most"""
+    tenant_id: str
+    url: str
+    """Give it to the tenant's browser. It holds the code, which is shown this once and kept as a hash alone."""
+
+
+class IssuedPortalLink(_IssuedPortalLinkRequired, total=False):
+    hide_navigation: bool
+    key_id: str
+    """The API key that made it"""
+    name: str
+    return_url: str
+    session_id: str
+    """The session that was made from it"""
+    start_page: str
+    theme: Literal["light", "dark", "system"]
+    used_at: str
+
+
 class _IssuedSecretRequired(TypedDict):
     algorithm: Literal["hmac-sha256", "ed25519"]
     created_at: str
@@ -1235,6 +1261,15 @@ class ListNotice(_ListNoticeRequired, total=False):
     """Pass as cursor to get the next page; absent on the last one"""
 
 
+class _ListPortalLinkRequired(TypedDict):
+    items: list[PortalLink]
+
+
+class ListPortalLink(_ListPortalLinkRequired, total=False):
+    next_cursor: str
+    """Pass as cursor to get the next page; absent on the last one"""
+
+
 class _ListRejectionRequired(TypedDict):
     items: list[Rejection]
 
@@ -1377,6 +1412,29 @@ class NewKey(_NewKeyRequired, total=False):
     """Id of a key of this tenant whose place it takes. The new key acts under the same principal, so that repeated
     requests stay the same requests; the old key works until it is deleted.
     """
+
+
+class _NewPortalLinkRequired(TypedDict):
+    capabilities: list[Literal["view_endpoints", "manage_endpoints", "secrets", "send_tests", "view_payloads", "replay", "event_types"]]
+    """What the session may do; none implies another"""
+
+
+class NewPortalLink(_NewPortalLinkRequired, total=False):
+    expires_in: int
+    """Seconds within which the link can be used, 10 to 604800. Defaults to 600"""
+    hide_navigation: bool
+    """For a portal in a frame of a page with navigation of its own"""
+    name: str
+    """For lists"""
+    return_url: str
+    """Where the portal leads back to"""
+    session_expires_in: int
+    """Seconds that the session lives at most, 60 to 2592000. Defaults to 86400"""
+    start_page: str
+    """Page of the portal that is shown first"""
+    tenant: str
+    """Id or uid of the tenant; absent: the one that the request is made for"""
+    theme: Literal["light", "dark", "system"]
 
 
 class _NewSourceRequired(TypedDict):
@@ -1654,6 +1712,30 @@ class PortalEnvironment(TypedDict):
     live: bool
     name: str
     uid: str
+
+
+class _PortalLinkRequired(TypedDict):
+    capabilities: list[str]
+    """view_endpoints, manage_endpoints, secrets, send_tests, view_payloads, replay, event_types"""
+    created_at: str
+    expires_at: str
+    id: str
+    session_expires_in: int
+    """Seconds that its session lives at most"""
+    tenant_id: str
+
+
+class PortalLink(_PortalLinkRequired, total=False):
+    hide_navigation: bool
+    key_id: str
+    """The API key that made it"""
+    name: str
+    return_url: str
+    session_id: str
+    """The session that was made from it"""
+    start_page: str
+    theme: Literal["light", "dark", "system"]
+    used_at: str
 
 
 class _PortalTenantRequired(TypedDict):
@@ -2466,12 +2548,17 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("list_notices", "GET", "/v1/notices"),
     ("acknowledge_notice", "POST", "/v1/notices/{id}/acknowledge"),
     ("get_portal", "GET", "/v1/portal"),
+    ("list_portal_links", "GET", "/v1/portal-links"),
+    ("create_portal_link", "POST", "/v1/portal-links"),
+    ("revoke_portal_link", "DELETE", "/v1/portal-links/{id}"),
+    ("get_portal_link", "GET", "/v1/portal-links/{id}"),
     ("end_sessions", "DELETE", "/v1/sessions"),
     ("list_sessions", "GET", "/v1/sessions"),
     ("create_session", "POST", "/v1/sessions"),
     ("end_current_session", "DELETE", "/v1/sessions/current"),
     ("get_current_session", "GET", "/v1/sessions/current"),
     ("end_session", "DELETE", "/v1/sessions/{id}"),
+    ("get_session", "GET", "/v1/sessions/{id}"),
     ("get_settings", "GET", "/v1/settings"),
     ("create_sign_in_link", "POST", "/v1/sign-in-links"),
     ("list_sources", "GET", "/v1/sources"),
@@ -4254,6 +4341,109 @@ class GodwitClient(Transport):
         )
         return answer
 
+    def list_portal_links(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> ListPortalLink:
+        """List portal links.
+
+        Links are listed until a week after they have expired.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        limit: How many items at most
+        cursor: next_cursor of the page before; empty or absent: the first page
+        """
+        answer: ListPortalLink = self._json(
+            "GET",
+            "/v1/portal-links",
+            query={"limit": limit, "cursor": cursor},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
+    def create_portal_link(
+        self,
+        body: NewPortalLink,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> IssuedPortalLink:
+        """Create a portal link.
+
+        A URL that opens the portal of a tenant, once. The session that it makes can do what the capabilities say,
+        for this tenant, and nothing else.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: IssuedPortalLink = self._json(
+            "POST",
+            "/v1/portal-links",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+            body=body,
+        )
+        return answer
+
+    def revoke_portal_link(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> None:
+        """Revoke a portal link.
+
+        Ends the session that was made from it, too. DELETE /v1/sessions?tenant=…&kind=portal revokes all of a
+        tenant.
+
+        Needs an API key with the scope manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        self._bytes(
+            "DELETE",
+            f"/v1/portal-links/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+
+    def get_portal_link(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> PortalLink:
+        """Get a portal link.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: PortalLink = self._json(
+            "GET",
+            f"/v1/portal-links/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
+
     def end_sessions(
         self,
         *,
@@ -4411,6 +4601,29 @@ class GodwitClient(Transport):
             f"/v1/sessions/{path_segment(id)}",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
+
+    def get_session(
+        self,
+        id: str,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> Session:
+        """Get a session.
+
+        Needs an API key with the scope read or manage or admin, or a key of the environment with the scope read
+        or manage.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: Session = self._json(
+            "GET",
+            f"/v1/sessions/{path_segment(id)}",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
 
     def get_settings(
         self,
