@@ -61,6 +61,7 @@ var sources = &resource{
 		{title: "STATUS", path: "status"},
 		{title: "MODE", path: "mode", spare: true},
 		{title: "PATH", path: "path"},
+		{title: "LAST RECEIVED", path: "last_received_at", kind: when, spare: true},
 		{title: "CREATED", path: "created_at", kind: when, spare: true},
 	},
 	verbs: map[string]verb{

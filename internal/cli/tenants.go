@@ -3,15 +3,22 @@ package cli
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
 type tenantsCommand struct {
-	List   listCommand[none]          `cmd:"" help:"List tenants."`
+	List   listCommand[tenantFilter]  `cmd:"" help:"List tenants."`
 	Get    getCommand                 `cmd:"" help:"Show a tenant."`
 	Create createCommand[newTenant]   `cmd:"" help:"Create a tenant."`
 	Update updateCommand[tenantPatch] `cmd:"" help:"Change a tenant."`
 	Delete deleteTenantCommand        `cmd:"" help:"Delete a tenant with all that it has. A second key has to approve."`
+}
+
+// tenantFilter selects tenants.
+type tenantFilter struct {
+	Search string `name:"search" help:"Only tenants whose name or uid has this part." placeholder:"TEXT"`
+	Health bool   `name:"health" help:"Also show how each does: endpoints that fail, deliveries that wait."`
 }
 
 // tenantMembers are the settings of a tenant.
@@ -68,6 +75,21 @@ func (c *deleteTenantCommand) Run(s *Session) error {
 	return nil
 }
 
+// failingEndpoints counts a tenant's endpoints that fail; empty if the list does not say.
+func failingEndpoints(item any) string {
+	if dig(item, "health") == nil {
+		return ""
+	}
+	n := 0
+	for _, state := range []string{"open", "failing"} {
+		count, err := strconv.Atoi(plain(dig(item, "health.endpoints."+state)))
+		if err == nil {
+			n += count
+		}
+	}
+	return strconv.Itoa(n)
+}
+
 var tenants = &resource{
 	noun: "tenant", path: "tenants",
 	columns: []column{
@@ -75,6 +97,9 @@ var tenants = &resource{
 		{title: "NAME", path: "name"},
 		{title: "UID", path: "uid", spare: true},
 		{title: "ACCOUNT", path: "account_id"},
+		{title: "FAILING", kind: number, spare: true, show: failingEndpoints},
+		{title: "WAITING", path: "health.waiting", kind: number, spare: true},
+		{title: "LAST ACCEPTED", path: "health.last_accepted_at", kind: when, spare: true},
 		{title: "VALIDATION", path: "event_validation", spare: true},
 		{title: "KEY REQUIRED", path: "require_idempotency_key", spare: true},
 		{title: "CREATED", path: "created_at", kind: when},

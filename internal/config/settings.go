@@ -107,7 +107,9 @@ var comments = sync.OnceValues(func() (fields, types map[string]string) {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Value returns the setting's field in c.
-func (s Setting) Value(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
+func (s Setting) Value(c *Config) reflect.Value {
+	return reflect.ValueOf(c).Elem().FieldByIndex(s.index)
+}
 
 // Show renders the setting's value in c for people; secrets are hidden.
 func (s Setting) Show(c *Config) string {

@@ -29,6 +29,9 @@ type Source struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	Version   int64 // grows by one with every change
+
+	// LastReceivedAt is when the last authentic request came, to the minute; zero: none has come. It is no part of the configuration.
+	LastReceivedAt time.Time
 }
 
 // SourceSettings holds options of the scheme that are not secret.

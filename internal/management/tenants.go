@@ -138,6 +138,11 @@ func (ts *Tenants) List(ctx context.Context, environment godwit.EnvironmentID, p
 	return ts.store.ListTenants(ctx, store.TenantFilter{Environment: environment}, p)
 }
 
+// Health returns how tenants do, in their order, with up to upTo waiting deliveries of each.
+func (ts *Tenants) Health(ctx context.Context, tenants []godwit.TenantID, upTo int) ([]store.TenantHealth, error) {
+	return ts.store.TenantsHealth(ctx, tenants, upTo)
+}
+
 // Search pages through the tenants whose name or uid contains a text.
 func (ts *Tenants) Search(ctx context.Context, environment godwit.EnvironmentID, text string, p store.Page) ([]godwit.Tenant, error) {
 	return ts.store.ListTenants(ctx, store.TenantFilter{Environment: environment, Text: text}, p)

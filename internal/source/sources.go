@@ -36,8 +36,9 @@ type Config struct {
 
 // Sources manages sources. It is safe for concurrent use.
 type Sources struct {
-	cfg   Config
-	gates gates
+	cfg      Config
+	gates    gates
+	receipts receipts
 }
 
 // New makes Sources.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -21,6 +22,8 @@ type Sources interface {
 	SourceNamed(ctx context.Context, account, name string) (*godwit.Source, error)
 	// ListSources leaves out deleted sources.
 	ListSources(ctx context.Context, f SourceFilter, p Page) ([]godwit.Source, error)
+	// ReceivedAt notes when a source received a request. An earlier time than the stored one changes nothing, and neither does the version.
+	ReceivedAt(ctx context.Context, id godwit.SourceID, at time.Time) error
 	CountSources(ctx context.Context, tenant godwit.TenantID) (int, error)
 	// AddAcknowledgment fails with ErrConflict when the id is taken.
 	AddAcknowledgment(ctx context.Context, a *godwit.Acknowledgment) error

@@ -20,12 +20,21 @@ type Tenants interface {
 	TenantByUID(ctx context.Context, environment godwit.EnvironmentID, uid string) (*godwit.Tenant, error)
 	// ListTenants leaves out deleted tenants and homes of environments.
 	ListTenants(ctx context.Context, f TenantFilter, p Page) ([]godwit.Tenant, error)
+	// TenantsHealth returns how the tenants do, in their order. It counts up to upTo waiting deliveries of each.
+	TenantsHealth(ctx context.Context, tenants []godwit.TenantID, upTo int) ([]TenantHealth, error)
 }
 
 // A TenantFilter selects tenants.
 type TenantFilter struct {
 	Environment godwit.EnvironmentID // zero: those of all environments
 	Text        string               // is part of the name or the uid, in any case of ASCII letters; empty: any
+}
+
+// TenantHealth is how a tenant's endpoints do.
+type TenantHealth struct {
+	TenantID       godwit.TenantID
+	Backlog                  // without OldestAt; its Waiting is bounded
+	LastAcceptedAt time.Time // when an endpoint last accepted a delivery; zero: none has
 }
 
 // Keys keeps API keys.

@@ -26,11 +26,12 @@ type exchange struct {
 	w http.ResponseWriter
 	r *http.Request
 
-	src    *godwit.Source // nil until the source is found
-	gate   *source.Gate
-	body   []byte
-	proof  receiver.Proof
-	reason string // why authentication failed
+	src       *godwit.Source // nil until the source is found
+	gate      *source.Gate
+	body      []byte
+	proof     receiver.Proof
+	authentic bool
+	reason    string // why authentication failed
 }
 
 // serve runs the checks in a fixed order: it reads no body before the source is known, trusts nothing before authentication,
@@ -140,7 +141,7 @@ func (x *exchange) authenticate(m *receiver.Message) error {
 		x.cfg.Log.Error("verify delivery", "source", x.src.ID.String(), "error", err)
 		return problem.Unavailable.With("the delivery cannot be verified now")
 	}
-	x.proof = proof
+	x.proof, x.authentic = proof, true
 	if proof.Nonce == "" {
 		return nil
 	}

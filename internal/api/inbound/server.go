@@ -107,6 +107,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer httpapi.Recover(w, r, s.cfg.Problems)
 	w.Header().Set("Cache-Control", "no-store")
 	x := &exchange{server: s, w: w, r: r}
+	defer func() {
+		if x.authentic {
+			s.cfg.Sources.Received(r.Context(), x.src)
+		}
+	}()
 	if err := x.serve(); err != nil {
 		p := problem.From(err)
 		x.refused(p)

@@ -9,26 +9,27 @@ import (
 
 // Source is an inbound address to which one upstream delivers.
 type Source struct {
-	ID           string             `json:"id" example:"src_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
-	Name         string             `json:"name" example:"stripe"`
-	TenantID     string             `json:"tenant_id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
-	Path         string             `json:"path" doc:"Where the upstream delivers" example:"/in/src_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
-	PublicPath   string             `json:"public_path,omitempty" doc:"The same place by the tenant's public id and the source's name"`
-	Description  string             `json:"description,omitempty"`
-	Scheme       string             `json:"scheme"`
-	Settings     SourceSettings     `json:"settings"`
-	Credentials  []SourceCredential `json:"credentials" doc:"Without secrets"`
-	Adopt        bool               `json:"adopt"`
-	Mode         string             `json:"mode" enum:"store-and-forward,pass-through" doc:"The mode that is wanted"`
-	ModeInForce  string             `json:"mode_in_force,omitempty" enum:"store-and-forward,pass-through" doc:"store-and-forward only while an acknowledgment of the service description holds"`
-	Acknowledged *Acknowledgment    `json:"acknowledged,omitempty" doc:"The acknowledgment that holds"`
-	EventType    SourceEventType    `json:"event_type"`
-	KeepHeaders  []string           `json:"keep_headers"`
-	KeyIDSuffix  string             `json:"key_id_suffix" doc:"What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams"`
-	Status       string             `json:"status" enum:"active,paused"`
-	CreatedAt    time.Time          `json:"created_at"`
-	UpdatedAt    time.Time          `json:"updated_at"`
-	Version      int64              `json:"version"`
+	ID             string             `json:"id" example:"src_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	Name           string             `json:"name" example:"stripe"`
+	TenantID       string             `json:"tenant_id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	Path           string             `json:"path" doc:"Where the upstream delivers" example:"/in/src_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	PublicPath     string             `json:"public_path,omitempty" doc:"The same place by the tenant's public id and the source's name"`
+	Description    string             `json:"description,omitempty"`
+	Scheme         string             `json:"scheme"`
+	Settings       SourceSettings     `json:"settings"`
+	Credentials    []SourceCredential `json:"credentials" doc:"Without secrets"`
+	Adopt          bool               `json:"adopt"`
+	Mode           string             `json:"mode" enum:"store-and-forward,pass-through" doc:"The mode that is wanted"`
+	ModeInForce    string             `json:"mode_in_force,omitempty" enum:"store-and-forward,pass-through" doc:"store-and-forward only while an acknowledgment of the service description holds"`
+	Acknowledged   *Acknowledgment    `json:"acknowledged,omitempty" doc:"The acknowledgment that holds"`
+	EventType      SourceEventType    `json:"event_type"`
+	KeepHeaders    []string           `json:"keep_headers"`
+	KeyIDSuffix    string             `json:"key_id_suffix" doc:"What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams"`
+	Status         string             `json:"status" enum:"active,paused"`
+	CreatedAt      time.Time          `json:"created_at"`
+	UpdatedAt      time.Time          `json:"updated_at"`
+	Version        int64              `json:"version"`
+	LastReceivedAt *time.Time         `json:"last_received_at,omitempty" doc:"When the last authentic request came, to the minute; absent: none has come"`
 }
 
 // SourceSettings are options of the scheme.
@@ -130,6 +131,7 @@ func sourceView(s *godwit.Source) Source {
 		Settings: SourceSettings(s.Settings), Credentials: []SourceCredential{}, Adopt: s.Adopt, Mode: string(s.Mode),
 		EventType: SourceEventType(s.EventType), KeepHeaders: append([]string{}, s.Keep...), Status: string(s.Status),
 		KeyIDSuffix: "/" + godwit.Origin{Source: s.ID}.Tag(), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(), Version: s.Version,
+		LastReceivedAt: timestamp(s.LastReceivedAt),
 	}
 	for _, c := range s.Credentials {
 		v.Credentials = append(v.Credentials, SourceCredential{

@@ -17,19 +17,20 @@ import (
 
 // Tenant is a tenant as the API shows it.
 type Tenant struct {
-	ID                    string    `json:"id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
-	AccountID             string    `json:"account_id" doc:"Its short id, as CYBERCUBE events name it" example:"ACC-9F4K7Q-T"`
-	UID                   string    `json:"uid,omitempty" doc:"Chosen by the caller, unique in the environment; names the tenant wherever its id does" example:"customer-42"`
-	EnvironmentID         string    `json:"environment_id" example:"env_00000000-0000-7000-8000-000000000000"`
-	Name                  string    `json:"name"`
-	RequireIdempotencyKey bool      `json:"require_idempotency_key" doc:"Events without Idempotency-Key are refused"`
-	AlertEmails           []string  `json:"alert_emails" doc:"Who is told of dead letters, degraded and disabled endpoints"`
-	EventValidation       string    `json:"event_validation" enum:",known,strict" doc:"known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes."`
-	Limits                Limits    `json:"limits" doc:"What the tenant may use. The server's defaults hold for absent members"`
-	Inherits              []string  `json:"inherits" enum:"require_idempotency_key,event_validation,alert_emails,limits" doc:"The members above that are the environment's"`
-	OwnEventTypes         int       `json:"own_event_types" doc:"How many event types it has beside those that its environment shares"`
-	CreatedAt             time.Time `json:"created_at"`
-	Version               int64     `json:"version" doc:"Grows with every change"`
+	ID                    string        `json:"id" example:"ten_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
+	AccountID             string        `json:"account_id" doc:"Its short id, as CYBERCUBE events name it" example:"ACC-9F4K7Q-T"`
+	UID                   string        `json:"uid,omitempty" doc:"Chosen by the caller, unique in the environment; names the tenant wherever its id does" example:"customer-42"`
+	EnvironmentID         string        `json:"environment_id" example:"env_00000000-0000-7000-8000-000000000000"`
+	Name                  string        `json:"name"`
+	RequireIdempotencyKey bool          `json:"require_idempotency_key" doc:"Events without Idempotency-Key are refused"`
+	AlertEmails           []string      `json:"alert_emails" doc:"Who is told of dead letters, degraded and disabled endpoints"`
+	EventValidation       string        `json:"event_validation" enum:",known,strict" doc:"known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes."`
+	Limits                Limits        `json:"limits" doc:"What the tenant may use. The server's defaults hold for absent members"`
+	Inherits              []string      `json:"inherits" enum:"require_idempotency_key,event_validation,alert_emails,limits" doc:"The members above that are the environment's"`
+	OwnEventTypes         int           `json:"own_event_types" doc:"How many event types it has beside those that its environment shares"`
+	CreatedAt             time.Time     `json:"created_at"`
+	Version               int64         `json:"version" doc:"Grows with every change"`
+	Health                *TenantHealth `json:"health,omitempty" doc:"How it does, in a list with health=true"`
 }
 
 func tenantView(t *godwit.Tenant) Tenant {
@@ -130,6 +131,7 @@ type TenantPath struct {
 type listTenantsInput struct {
 	PageParams
 	Search string `query:"search" maxLength:"200" doc:"Only tenants whose name or uid contains this text; ASCII letters match in either case"`
+	Health bool   `query:"health" doc:"Also say how each does: its endpoints by state, what waits, when a delivery was last accepted"`
 }
 
 type deleteTenantInput struct {
@@ -179,6 +181,7 @@ type tenantHandlers struct {
 		Create(ctx context.Context, environment godwit.EnvironmentID, spec management.TenantSpec) (*godwit.Tenant, error)
 		Find(ctx context.Context, environment godwit.EnvironmentID, named string) (*godwit.Tenant, error)
 		Search(ctx context.Context, environment godwit.EnvironmentID, text string, p store.Page) ([]godwit.Tenant, error)
+		Health(ctx context.Context, tenants []godwit.TenantID, upTo int) ([]store.TenantHealth, error)
 		Put(ctx context.Context, environment godwit.EnvironmentID, named string, spec management.TenantSpec, m godwit.Match) (*godwit.Tenant, bool, error)
 		Update(ctx context.Context, id godwit.TenantID, m godwit.Match, edit func(*management.TenantSpec) error) (*godwit.Tenant, error)
 	}
@@ -200,7 +203,43 @@ func (h *tenantHandlers) list(ctx context.Context, c *management.Caller, in *lis
 	if c.ForEnvironment() {
 		of = c.Tenant.EnvironmentID
 	}
-	return tenants.page(in.PageParams, func(p store.Page) ([]godwit.Tenant, error) { return h.tenants.Search(ctx, of, in.Search, p) })
+	var ids []godwit.TenantID
+	out, err := tenants.page(in.PageParams, func(p store.Page) ([]godwit.Tenant, error) {
+		list, err := h.tenants.Search(ctx, of, in.Search, p)
+		for i := range list[:min(len(list), in.Limit)] {
+			ids = append(ids, list[i].ID)
+		}
+		return list, err
+	})
+	if err != nil || !in.Health || len(ids) == 0 {
+		return out, err
+	}
+	health, err := h.tenants.Health(ctx, ids, tenantWaiting)
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Body.Items {
+		out.Body.Items[i].Health = tenantHealthView(&health[i])
+	}
+	return out, nil
+}
+
+// tenantWaiting is how many waiting deliveries of a tenant are counted.
+const tenantWaiting = 1000
+
+// TenantHealth is how a tenant does.
+type TenantHealth struct {
+	Endpoints      WaitingEndpoints `json:"endpoints" doc:"Its endpoints by their state. Each is counted once, under the first that applies"`
+	Waiting        int              `json:"waiting" doc:"Deliveries that wait or are under way; counted up to 1000"`
+	Capped         bool             `json:"waiting_capped" doc:"There may be more than were counted"`
+	LastAcceptedAt *time.Time       `json:"last_accepted_at,omitempty" doc:"When a receiver last acknowledged a delivery; absent: none has"`
+}
+
+func tenantHealthView(h *store.TenantHealth) *TenantHealth {
+	return &TenantHealth{
+		Endpoints: WaitingEndpoints{Disabled: h.Disabled, Paused: h.Paused, Open: h.Open, Failing: h.Failing, Healthy: h.Healthy},
+		Waiting:   h.Waiting, Capped: h.Waiting >= tenantWaiting, LastAcceptedAt: timestamp(h.LastAcceptedAt),
+	}
 }
 
 // find returns the tenant that a path names, if the caller may know of it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -38,13 +39,14 @@ func decodeCarried(text []byte, e *godwit.Event) error {
 }
 
 const sourceFields = `s.id, s.tenant_id, s.name, s.description, s.scheme, s.settings, s.sealed, s.credentials, s.adopt, s.mode,
-	s.event_type, s.keep, s.status, s.created_at, s.updated_at, s.version`
+	s.event_type, s.keep, s.status, s.created_at, s.updated_at, s.version,
+	(SELECT r.received_at FROM source_receipts AS r WHERE r.source_id = s.id)`
 
 func scanSource(r pgx.CollectableRow) (*godwit.Source, error) {
 	s := &godwit.Source{}
 	var settings, credentials, eventType, keep []byte
 	err := r.Scan(scanID(&s.ID), scanID(&s.TenantID), &s.Name, &s.Description, &s.Scheme, &settings, &s.Sealed, &credentials, &s.Adopt,
-		&s.Mode, &eventType, &keep, &s.Status, scanTime(&s.CreatedAt), scanTime(&s.UpdatedAt), &s.Version)
+		&s.Mode, &eventType, &keep, &s.Status, scanTime(&s.CreatedAt), scanTime(&s.UpdatedAt), &s.Version, scanTime(&s.LastReceivedAt))
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +66,13 @@ func (s *sources) CreateSource(ctx context.Context, src *godwit.Source) error {
 		src.Sealed, optionalJSON(src.Credentials), src.Adopt, string(src.Mode), optionalJSON(src.EventType), optionalJSON(src.Keep),
 		string(src.Status), src.CreatedAt, src.UpdatedAt, src.Version)
 	return failed("create source", err)
+}
+
+// ReceivedAt notes when a source received a request.
+func (s *sources) ReceivedAt(ctx context.Context, id godwit.SourceID, at time.Time) error {
+	_, err := s.pool.Exec(ctx, `INSERT INTO source_receipts (source_id, received_at) VALUES ($1, $2)
+		ON CONFLICT (source_id) DO UPDATE SET received_at = greatest(source_receipts.received_at, excluded.received_at)`, [16]byte(id), at)
+	return failed("note receipt", err)
 }
 
 // UpdateSource stores src if the stored version is src.Version-1.

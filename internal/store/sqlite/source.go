@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -33,13 +34,14 @@ func parseCarried(text string, e *godwit.Event) error {
 }
 
 const sourceColumns = `s.id, s.tenant_id, s.name, s.description, s.scheme, s.settings, s.sealed, s.credentials, s.adopt, s.mode,
-	s.event_type, s.keep, s.status, s.created_at, s.updated_at, s.version`
+	s.event_type, s.keep, s.status, s.created_at, s.updated_at, s.version,
+	(SELECT r.received_at FROM source_receipts r WHERE r.source_id = s.id)`
 
 func scanSource(r *rows) (godwit.Source, error) {
 	s := godwit.Source{
 		ID: r.id(0), TenantID: r.id(1), Name: r.text(2), Description: r.text(3), Scheme: r.text(4), Sealed: r.blob(6), Adopt: r.bool(8),
 		Mode: godwit.RelayMode(r.text(9)), Status: godwit.SourceStatus(r.text(12)), CreatedAt: r.time(13), UpdatedAt: r.time(14),
-		Version: r.int(15),
+		Version: r.int(15), LastReceivedAt: r.time(16),
 	}
 	for i, doc := range map[int]any{5: &s.Settings, 7: &s.Credentials, 10: &s.EventType, 11: &s.Keep} {
 		if err := r.parse(i, doc); err != nil {
@@ -66,6 +68,15 @@ func (s *sources) CreateSource(ctx context.Context, src *godwit.Source) error {
 		if taken(err) {
 			return store.ErrConflict
 		}
+		return err
+	})
+}
+
+// ReceivedAt notes when a source received a request.
+func (s *sources) ReceivedAt(ctx context.Context, id godwit.SourceID, at time.Time) error {
+	return s.writeShared(ctx, "note receipt", func(c *conn) error {
+		_, err := c.exec(`INSERT INTO source_receipts (source_id, received_at) VALUES (?, ?)
+			ON CONFLICT (source_id) DO UPDATE SET received_at = max(received_at, excluded.received_at)`, id[:], micros(at))
 		return err
 	})
 }

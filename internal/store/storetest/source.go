@@ -10,6 +10,7 @@ import (
 )
 
 var sourceCases = []testCase{
+	{"receipt", sourceReceipt},
 	{"create, read, update", sourceMembers},
 	{"names are unique in a tenant", sourceNames},
 	{"found from outside", sourceOutside},
@@ -244,4 +245,17 @@ func sourceCarried(t *testing.T, f *fixture) {
 	f.accept(f.fanOut(only), f.fanOut(plain))
 	same(t, "an origin alone", got(f.s.Event(f.ctx, f.tenant, only.ID))(t), only)
 	same(t, "nothing", got(f.s.Event(f.ctx, f.tenant, plain.ID))(t), plain)
+}
+
+func sourceReceipt(t *testing.T, f *fixture) {
+	src := newSource(f, "shop")
+	read := func() time.Time { return got(f.s.Source(f.ctx, f.tenant, src.ID))(t).LastReceivedAt }
+	same(t, "before the first", read().IsZero(), true)
+	f.must(f.s.ReceivedAt(f.ctx, src.ID, f.now))
+	f.must(f.s.ReceivedAt(f.ctx, src.ID, f.now.Add(-time.Hour)))
+	same(t, "the latest", read().Equal(f.now), true)
+	src.Version++
+	src.Description = "changed"
+	f.must(f.s.UpdateSource(f.ctx, src))
+	same(t, "after a change", read().Equal(f.now), true)
 }
