@@ -95,6 +95,7 @@ type (
 var (
 	listDeliveriesDoc = huma.Operation{
 		OperationID: "list-deliveries", Summary: "List deliveries",
+		Description: "With type, a request examines up to 5,000 deliveries: a page may have fewer items than limit, even none, and still have a next_cursor.",
 	}
 	getDeliveryDoc = huma.Operation{
 		OperationID: "get-delivery", Summary: "Get a delivery and its attempts",
@@ -174,7 +175,12 @@ func (h *deliveryHandlers) list(ctx context.Context, c *management.Caller, in *l
 			return nil, err
 		}
 	}
-	return deliveries.page(in.PageParams, func(p store.Page) ([]godwit.Delivery, error) { return h.store.ListDeliveries(ctx, f, p) })
+	read := func(p store.Page) ([]godwit.Delivery, error) { return h.store.ListDeliveries(ctx, f, p) }
+	if in.Type != "" {
+		f.EventType = ""
+		return deliveries.sift(in.PageParams, read, func(d *godwit.Delivery) bool { return d.EventType == in.Type })
+	}
+	return deliveries.page(in.PageParams, read)
 }
 
 func (h *deliveryHandlers) get(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryDetailOutput, error) {
