@@ -949,6 +949,8 @@ export interface IssuedSource {
   keep_headers: string[];
   /** What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams */
   key_id_suffix: string;
+  /** When the last authentic request came, to the minute; absent: none has come */
+  last_received_at?: string;
   /** The mode that is wanted */
   mode: "store-and-forward" | "pass-through";
   /** store-and-forward only while an acknowledgment of the service description holds */
@@ -1769,6 +1771,8 @@ export interface Source {
   keep_headers: string[];
   /** What stands behind the key id of signatures on its events, so that receivers tell it from other upstreams */
   key_id_suffix: string;
+  /** When the last authentic request came, to the minute; absent: none has come */
+  last_received_at?: string;
   /** The mode that is wanted */
   mode: "store-and-forward" | "pass-through";
   /** store-and-forward only while an acknowledgment of the service description holds */
@@ -1978,6 +1982,8 @@ export interface Tenant {
   environment_id: string;
   /** known: events whose type has a schema must fit it. strict: types that are not in the catalogue are refused too. Empty: anything goes. */
   event_validation: "" | "known" | "strict";
+  /** How it does, in a list with health=true */
+  health?: TenantHealth;
   id: string;
   /** The members above that are the environment's */
   inherits: Array<"require_idempotency_key" | "event_validation" | "alert_emails" | "limits">;
@@ -1992,6 +1998,17 @@ export interface Tenant {
   uid?: string;
   /** Grows with every change */
   version: number;
+}
+
+export interface TenantHealth {
+  /** Its endpoints by their state. Each is counted once, under the first that applies */
+  endpoints: WaitingEndpoints;
+  /** When a receiver last acknowledged a delivery; absent: none has */
+  last_accepted_at?: string;
+  /** Deliveries that wait or are under way; counted up to 1000 */
+  waiting: number;
+  /** There may be more than were counted */
+  waiting_capped: boolean;
 }
 
 export interface TenantPatch {
@@ -2395,6 +2412,8 @@ export class GodwitClient extends Transport {
 
   /**
    * List deliveries.
+   *
+   * With type, a request examines up to 5,000 deliveries: a page may have fewer items than limit, even none, and still have a next_cursor.
    *
    * Needs an API key with the scope read.
    */
@@ -3115,6 +3134,8 @@ export class GodwitClient extends Transport {
 
   /**
    * List events.
+   *
+   * With type, a request examines up to 5,000 events: a page may have fewer items than limit, even none, and still have a next_cursor.
    *
    * Needs an API key with the scope read.
    */
@@ -4076,9 +4097,11 @@ export class GodwitClient extends Transport {
       cursor?: string | undefined;
       /** Only tenants whose name or uid contains this text; ASCII letters match in either case */
       search?: string | undefined;
+      /** Also say how each does: its endpoints by state, what waits, when a delivery was last accepted */
+      health?: boolean | undefined;
     } = {},
   ): Promise<ListTenant> {
-    return this.json<ListTenant>({ method: "GET", path: `/v1/tenants`, query: { "limit": options.limit, "cursor": options.cursor, "search": options.search }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.json<ListTenant>({ method: "GET", path: `/v1/tenants`, query: { "limit": options.limit, "cursor": options.cursor, "search": options.search, "health": options.health }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

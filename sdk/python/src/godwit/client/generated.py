@@ -1109,6 +1109,8 @@ class IssuedSource(_IssuedSourceRequired, total=False):
     description: str
     issued: IssuedCredential
     """The credential that was made; absent where you brought your own"""
+    last_received_at: str
+    """When the last authentic request came, to the minute; absent: none has come"""
     mode_in_force: Literal["store-and-forward", "pass-through"]
     """store-and-forward only while an acknowledgment of the service description holds"""
     public_path: str
@@ -2082,6 +2084,8 @@ class Source(_SourceRequired, total=False):
     acknowledged: Acknowledgment
     """The acknowledgment that holds"""
     description: str
+    last_received_at: str
+    """When the last authentic request came, to the minute; absent: none has come"""
     mode_in_force: Literal["store-and-forward", "pass-through"]
     """store-and-forward only while an acknowledgment of the service description holds"""
     public_path: str
@@ -2326,8 +2330,24 @@ class _TenantRequired(TypedDict):
 
 
 class Tenant(_TenantRequired, total=False):
+    health: TenantHealth
+    """How it does, in a list with health=true"""
     uid: str
     """Chosen by the caller, unique in the environment; names the tenant wherever its id does"""
+
+
+class _TenantHealthRequired(TypedDict):
+    endpoints: WaitingEndpoints
+    """Its endpoints by their state. Each is counted once, under the first that applies"""
+    waiting: int
+    """Deliveries that wait or are under way; counted up to 1000"""
+    waiting_capped: bool
+    """There may be more than were counted"""
+
+
+class TenantHealth(_TenantHealthRequired, total=False):
+    last_accepted_at: str
+    """When a receiver last acknowledged a delivery; absent: none has"""
 
 
 class TenantPatch(TypedDict, total=False):
@@ -2934,6 +2954,9 @@ class GodwitClient(Transport):
         status: Literal["pending", "accepted", "terminal", "exhausted", "cancelled"] | None = None,
     ) -> ListDelivery:
         """List deliveries.
+
+        With type, a request examines up to 5,000 deliveries: a page may have fewer items than limit, even none,
+        and still have a next_cursor.
 
         Needs an API key with the scope read.
 
@@ -3882,6 +3905,9 @@ class GodwitClient(Transport):
         key: str | None = None,
     ) -> ListEvent:
         """List events.
+
+        With type, a request examines up to 5,000 events: a page may have fewer items than limit, even none, and
+        still have a next_cursor.
 
         Needs an API key with the scope read.
 
@@ -5122,6 +5148,7 @@ class GodwitClient(Transport):
         limit: int | None = None,
         cursor: str | None = None,
         search: str | None = None,
+        health: bool | None = None,
     ) -> ListTenant:
         """List tenants.
 
@@ -5136,11 +5163,12 @@ class GodwitClient(Transport):
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         search: Only tenants whose name or uid contains this text; ASCII letters match in either case
+        health: Also say how each does: its endpoints by state, what waits, when a delivery was last accepted
         """
         answer: ListTenant = self._json(
             "GET",
             "/v1/tenants",
-            query={"limit": limit, "cursor": cursor, "search": search},
+            query={"limit": limit, "cursor": cursor, "search": search, "health": health},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
