@@ -104,8 +104,8 @@ func (c collection[T, V]) page(p PageParams, read func(store.Page) ([]T, error))
 // sifted is how many items a page of a list with a filter that has no index examines: about a tenth of a second.
 const sifted = 5000
 
-// siftChunk is how many of them are read at once.
-const siftChunk = 1000
+// firstSifted is how many of them are read first: enough for a type that is frequent. The second read takes the rest.
+const firstSifted = 1000
 
 // sift reads a page of a list with a filter that has no index. It examines a bounded number of items; a page may then have fewer items than its limit, even none, and still a
 // cursor.
@@ -115,8 +115,8 @@ func (c collection[T, V]) sift(p PageParams, read func(store.Page) ([]T, error),
 		return nil, err
 	}
 	out := &listOutput[V]{Body: list[V]{Items: []V{}}}
-	for looked := 0; looked < sifted; looked += siftChunk {
-		items, err := read(store.Page{After: after, Limit: siftChunk})
+	for _, chunk := range []int{firstSifted, sifted - firstSifted} {
+		items, err := read(store.Page{After: after, Limit: chunk})
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (c collection[T, V]) sift(p PageParams, read func(store.Page) ([]T, error),
 				out.Body.Items = append(out.Body.Items, c.view(&items[i]))
 			}
 		}
-		if len(items) < siftChunk {
+		if len(items) < chunk {
 			return out, nil
 		}
 	}
