@@ -11,18 +11,13 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-// keyOwner names the environment that keys belong to, or that their tenant belongs to.
-type keyOwner struct {
-	Environment string `name:"environment" help:"Environment of the tenant, by id or uid. Without a tenant: the environment that the key belongs to. On the store only." placeholder:"ENVIRONMENT"`
-}
-
-// find returns the tenant, or the home tenant of the environment.
-func (o *keyOwner) find(ctx context.Context, m *management.Service, tenant, tenantName string) (*godwit.Tenant, error) {
+// findKeyOwner returns the tenant, or the home tenant of the environment that is named.
+func findKeyOwner(ctx context.Context, m *management.Service, named, tenant, tenantName string) (*godwit.Tenant, error) {
 	environment := godwit.DefaultEnvironment
-	if o.Environment != "" {
-		e, err := m.Environments.Get(ctx, o.Environment)
+	if named != "" {
+		e, err := m.Environments.Get(ctx, named)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("--environment: there is no environment %s", o.Environment)
+			return nil, fmt.Errorf("--environment: there is no environment %s", named)
 		}
 		if err != nil {
 			return nil, err
@@ -34,11 +29,11 @@ func (o *keyOwner) find(ctx context.Context, m *management.Service, tenant, tena
 		return app.TenantIn(ctx, m, environment, tenantName)
 	case tenant != "":
 		t, err := m.Tenants.Find(ctx, environment, tenant)
-		if errors.Is(err, store.ErrNotFound) || err == nil && o.Environment != "" && t.EnvironmentID != environment {
+		if errors.Is(err, store.ErrNotFound) || err == nil && named != "" && t.EnvironmentID != environment {
 			return nil, fmt.Errorf("--tenant: there is no tenant %s; name it by its id, ten_…, or by its uid in the environment", tenant)
 		}
 		return t, err
-	case o.Environment != "":
+	case named != "":
 		return m.Tenants.Get(ctx, godwit.HomeOf(environment))
 	}
 	return nil, errors.New("name the owner of the key: --tenant, --tenant-name or --environment")

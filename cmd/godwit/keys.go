@@ -94,7 +94,6 @@ func (o *onStore) open(env *environment) (*management.Service, store.Store, erro
 }
 
 type keysCreateCommand struct {
-	keyOwner   `embed:""`
 	TenantName string          `name:"tenant-name" help:"Name of the tenant; it is created if it does not exist. In place of --tenant, on the store only." placeholder:"NAME"`
 	Name       string          `name:"name" help:"What the key is for." default:"made by godwit keys" placeholder:"TEXT"`
 	Scopes     []string        `name:"scopes" help:"Scopes of the key: ingest, read, manage, admin, audit, metrics, or all." placeholder:"SCOPE" required:""`
@@ -129,7 +128,7 @@ func (c *keysCreateCommand) Run(env *environment) error {
 	if c.Tenant != "" && c.TenantName != "" {
 		return errors.New("--tenant and --tenant-name exclude each other")
 	}
-	local, err := c.chosen(env, &c.Connection, c.TenantName != "" || c.Environment != "")
+	local, err := c.chosen(env, &c.Connection, c.TenantName != "")
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (c *keysCreateCommand) Run(env *environment) error {
 		return err
 	}
 	defer st.Close()
-	owner, err := c.find(env.ctx, m, c.Tenant, c.TenantName)
+	owner, err := findKeyOwner(env.ctx, m, c.Environment, c.Tenant, c.TenantName)
 	if err != nil {
 		return err
 	}
@@ -196,7 +195,6 @@ func parseScopes(names []string) ([]godwit.Scope, error) {
 
 type keysListCommand struct {
 	cli.KeyList  `embed:""`
-	keyOwner     `embed:""`
 	maybeOnStore `embed:""`
 }
 
@@ -212,7 +210,7 @@ Examples:
 }
 
 func (c *keysListCommand) Run(env *environment) error {
-	local, err := c.chosen(env, &c.Connection, c.Environment != "")
+	local, err := c.chosen(env, &c.Connection, false)
 	if err != nil {
 		return err
 	}
@@ -226,7 +224,7 @@ func (c *keysListCommand) Run(env *environment) error {
 	defer st.Close()
 	var owners []godwit.Tenant
 	if c.Tenant != "" || c.Environment != "" {
-		t, err := c.find(env.ctx, m, c.Tenant, "")
+		t, err := findKeyOwner(env.ctx, m, c.Environment, c.Tenant, "")
 		if err != nil {
 			return err
 		}
@@ -288,7 +286,6 @@ func printKey(env *environment, w *tabwriter.Writer, t *godwit.Tenant, k *godwit
 
 type keysRevokeCommand struct {
 	cli.Delete   `embed:""`
-	keyOwner     `embed:""`
 	maybeOnStore `embed:""`
 }
 
@@ -304,7 +301,7 @@ Examples:
 }
 
 func (c *keysRevokeCommand) Run(env *environment) error {
-	local, err := c.chosen(env, &c.Connection, c.Environment != "")
+	local, err := c.chosen(env, &c.Connection, false)
 	if err != nil {
 		return err
 	}
@@ -320,7 +317,7 @@ func (c *keysRevokeCommand) Run(env *environment) error {
 		return err
 	}
 	defer st.Close()
-	owner, err := c.find(env.ctx, m, c.Tenant, "")
+	owner, err := findKeyOwner(env.ctx, m, c.Environment, c.Tenant, "")
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ var rules = map[string]rule{
 	"GET /v1/tenants/{id}":    readTenants,
 	"PUT /v1/tenants/{id}":    writeTenants.with(`{"name":"a"}`),
 	"PATCH /v1/tenants/{id}":  writeTenants,
-	"DELETE /v1/tenants/{id}": administration,
+	"DELETE /v1/tenants/{id}": writeTenants,
 
 	"POST /v1/environments":        administration,
 	"GET /v1/environments":         readTenants,
@@ -203,7 +203,7 @@ var rules = map[string]rule{
 	"POST /ids/v1/commands/{id}/confirm": ofCommands.with(`{"confirmation_token":"cft_x"}`),
 	"POST /ids/v1/commands/{id}/step-up": ofCommands,
 	"GET /ids/v1/commands/{id}":          ofCommands,
-	"GET /ids/v1/registry":               commands,
+	"GET /ids/v1/registry":               ofCommands,
 	"GET /ids/v1/evidence":               ofEvidence,
 	"GET /ids/v1/evidence/export":        ofEvidence,
 	"GET /ids/v1/evidence/key":           ofCommands,

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -318,9 +321,24 @@ func credentials(f *Found) members {
 	return members{{"credentials", out}}
 }
 
-// variable returns a reference to an environment variable that is named after the object.
+// Ids of plain letters cannot be taken for each other when an underscore joins them. The parts of an object are few: the members of
+// credentials, and the names of header fields, whose case does not count.
+var (
+	plainID   = regexp.MustCompile(`^[a-z0-9]*$`)
+	plainPart = regexp.MustCompile(`^([A-Za-z0-9-]+|client_id|client_secret|token_url|certificate_pem|private_key_pem)$`)
+)
+
+// variable returns a reference to an environment variable that is named after the object. No two objects share a name: what the letters of a name cannot
+// tell apart, such as a-b and a.b, or a tenant a-b and an endpoint b-c of a tenant a, gets a part that follows from the ids alone. So a name stays
+// the same when other objects come and go.
 func variable(f *Found, parts ...string) members {
-	name := strings.ToUpper(strings.Join(append([]string{f.Environment, f.Tenant, f.ID}, parts...), "_"))
+	owner := []string{f.Environment, f.Tenant, f.ID}
+	all := append(owner[:3:3], parts...)
+	name := strings.ToUpper(strings.Join(all, "_"))
+	if slices.ContainsFunc(owner, func(id string) bool { return !plainID.MatchString(id) }) || slices.ContainsFunc(parts, func(part string) bool { return !plainPart.MatchString(part) }) {
+		sum := sha256.Sum256([]byte(strings.Join(all, "\x00")))
+		name += "_" + strings.ToUpper(hex.EncodeToString(sum[:4]))
+	}
 	name = strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r

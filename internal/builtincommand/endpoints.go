@@ -36,12 +36,12 @@ func deleteEndpoint(cfg Config) operation {
 		if err != nil {
 			return nil, err
 		}
-		return cfg.planDelete(ctx, e.TenantID, e.ID)
+		return cfg.planDelete(ctx, e.TenantID, e.ID, godwit.Match{})
 	}}
 }
 
-func (cfg *Config) planDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*command.Outcome, error) {
-	next, err := cfg.Management.Endpoints.PlanDelete(ctx, tenant, id)
+func (cfg *Config) planDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, m godwit.Match) (*command.Outcome, error) {
+	next, err := cfg.Management.Endpoints.PlanDelete(ctx, tenant, id, m)
 	if err != nil {
 		return nil, rejected("endpoint")(err)
 	}

@@ -50,7 +50,7 @@ func Register(reg *command.Registry, cfg Config) error {
 	ops := []operation{
 		deleteEndpoint(cfg), rotateSecret(cfg), revokeSecret(cfg),
 		replayDeadLetters(cfg), purgeDeadLetters(cfg), replayEvents(cfg),
-		deleteTenant(cfg), publishEvent(cfg), rotateKeys(cfg), revokeKey(cfg),
+		deleteTenant(cfg), publishEvent(cfg), rotateKeys(cfg), revokeKey(cfg), deleteTenantOf(cfg),
 	}
 	if cfg.Probe {
 		ops = append(ops, probeTouch(cfg), probeDelete(cfg), probeEcho())

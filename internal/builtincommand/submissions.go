@@ -19,14 +19,14 @@ type Request struct {
 	Key     string
 }
 
-// DeleteEndpoint deletes an endpoint. It returns store.ErrNotFound if there is none.
-func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.EndpointID) error {
+// DeleteEndpoint deletes an endpoint that is as the request expects. It returns store.ErrNotFound if there is none.
+func (d *Runner) DeleteEndpoint(ctx context.Context, r Request, id godwit.EndpointID, m godwit.Match) error {
 	if _, err := d.Management.Endpoints.Get(ctx, r.Caller.Tenant.ID, id); err != nil {
 		return err
 	}
 	_, err := d.Run(ctx, r.Caller, Submission{Entity: "endpoint", Action: "delete", Target: id.String(), Key: r.Key, Channel: r.Channel,
 		Plan: func(ctx context.Context, _ *command.Call) (*command.Outcome, error) {
-			return d.planDelete(ctx, r.Caller.Tenant.ID, id)
+			return d.planDelete(ctx, r.Caller.Tenant.ID, id, m)
 		}})
 	return err
 }
@@ -136,8 +136,12 @@ func (d *Runner) RevokeSecret(ctx context.Context, r Request, id godwit.Endpoint
 }
 
 // DeleteTenant deletes a tenant once the caller has confirmed it and another API key has approved it. The command belongs
-// to the tenant of the caller's key, so that its evidence outlives the deleted tenant.
+// to the tenant of the caller's key, so that its evidence outlives the deleted tenant. A key of an environment deletes tenants of it with its own
+// confirmation alone, and the evidence is in the environment's chain.
 func (d *Runner) DeleteTenant(ctx context.Context, r Request, id godwit.TenantID, c *Confirmation) (*Done, error) {
+	if r.Caller.ForEnvironment() && !r.Caller.Key.Has(godwit.ScopeAdmin) {
+		return d.Ask(ctx, r.Caller, Submission{Entity: "environment", Action: "delete_tenant", Target: id.String(), Channel: r.Channel}, c)
+	}
 	home, err := d.Management.Callers.Own(ctx, r.Caller)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (e *elsewhere) endpoint(t testing.TB, tenant godwit.TenantID, pattern strin
 
 func (e *elsewhere) delete(t testing.TB, tenant godwit.TenantID, id godwit.EndpointID) {
 	t.Helper()
-	gone, err := e.Endpoints.PlanDelete(t.Context(), tenant, id)
+	gone, err := e.Endpoints.PlanDelete(t.Context(), tenant, id, godwit.Match{})
 	must(t, err)
 	must(t, e.store.UpdateEndpoint(t.Context(), gone))
 }

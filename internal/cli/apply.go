@@ -28,7 +28,6 @@ type ApplyCommand struct {
 	Prune       bool     `name:"prune" help:"Delete what the files do not have; see below what that covers."`
 	DryRun      bool     `name:"dry-run" help:"Show the difference and change nothing. The exit status is 3 if there is one."`
 	Yes         bool     `name:"yes" short:"y" help:"Delete without asking."`
-	Environment string   `name:"environment" help:"Environment of event types and tenants where the files name none, by its uid. Defaults to that of the key, or else to the server's first." placeholder:"UID"`
 	Force       bool     `name:"force" help:"Store schemas that do not keep to the declared compatibility."`
 	SecretsTo   string   `name:"secrets-to" help:"Add the secrets that the server makes for new endpoints and sources to this file, one JSON object a line. Without it they are not kept." placeholder:"FILE"`
 	All         bool     `name:"all" help:"Show every object that is created. Defaults to the first 20 of each kind."`
@@ -100,8 +99,12 @@ func (c *ApplyCommand) Run(s *Session) error {
 	if err != nil {
 		return err
 	}
+	environment, err := c.environment(s)
+	if err != nil {
+		return err
+	}
 	plan, err := apply.MakePlan(s.Context, server, files, apply.Options{
-		Environment: c.Environment, Prune: c.Prune, Secrets: apply.Secrets{Lookup: s.Lookup},
+		Environment: environment, Prune: c.Prune, Secrets: apply.Secrets{Lookup: s.Lookup},
 	})
 	if err != nil {
 		return err
@@ -136,7 +139,7 @@ func declarative(s *Session, conn *Connection, concurrency int) (*client.Client,
 	if err != nil {
 		return nil, err
 	}
-	target.Tenant = ""
+	target.Tenant, target.Environment = "", "" // each object names its own
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = max(concurrency, 1) + 4
 	return target.Client(client.WithHTTPClient(&http.Client{Transport: transport}))

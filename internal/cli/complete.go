@@ -228,6 +228,7 @@ func (s *Session) live(r *resource, given map[string]string) (out []candidate) {
 	}
 	conn := Connection{
 		URL: setting("url", "GODWIT_URL"), Key: setting("key", "GODWIT_KEY"), Context: setting("context", "GODWIT_CONTEXT"), Tenant: setting("tenant", "GODWIT_TENANT"),
+		Environment: setting("environment", "GODWIT_ENVIRONMENT"),
 	}
 	cl, err := conn.Client(s)
 	if err != nil {

@@ -14,18 +14,20 @@ const defaultURL = "http://127.0.0.1:8080"
 // Connection holds the flags of commands that call a running server. A flag takes precedence over the environment, the environment
 // over the context.
 type Connection struct {
-	URL     string `name:"url" env:"GODWIT_URL" help:"URL of the server. Defaults to that of the context, or else to http://127.0.0.1:8080." placeholder:"URL"`
-	Key     string `name:"key" env:"GODWIT_KEY" help:"API key. Prefer \"godwit login\" or the environment variable: other users can see a command line." placeholder:"TOKEN"`
-	Context string `name:"context" env:"GODWIT_CONTEXT" complete:"contexts" help:"Context to use, as \"godwit login\" made it. Defaults to the one in use." placeholder:"NAME"`
-	Tenant  string `name:"tenant" env:"GODWIT_TENANT" complete:"tenants" help:"Act for this tenant, by its id or uid, with the key of an environment or of the server. Defaults to the tenant of the context, or else of the key." placeholder:"TENANT"`
+	URL         string `name:"url" env:"GODWIT_URL" help:"URL of the server. Defaults to that of the context, or else to http://127.0.0.1:8080." placeholder:"URL"`
+	Key         string `name:"key" env:"GODWIT_KEY" help:"API key. Prefer \"godwit login\" or the environment variable: other users can see a command line." placeholder:"TOKEN"`
+	Context     string `name:"context" env:"GODWIT_CONTEXT" complete:"contexts" help:"Context to use, as \"godwit login\" made it. Defaults to the one in use." placeholder:"NAME"`
+	Environment string `name:"environment" env:"GODWIT_ENVIRONMENT" complete:"environments" help:"Act for this environment, by its id or uid, with the key of the server or of the environment. Defaults to the environment of the context, or else of the key." placeholder:"ENVIRONMENT"`
+	Tenant      string `name:"tenant" env:"GODWIT_TENANT" complete:"tenants" help:"Act for this tenant, by its id or uid, with the key of an environment or of the server. Defaults to the tenant of the context, or else of the key." placeholder:"TENANT"`
 }
 
 // A Target is a server, and the key and tenant to use there.
 type Target struct {
-	URL     string
-	Context string // name of the context that took part; empty: none
-	Tenant  string
-	key     string
+	URL         string
+	Context     string // name of the context that took part; empty: none
+	Environment string
+	Tenant      string
+	key         string
 }
 
 // ErrNoKey reports that no API key is known for the server.
@@ -33,7 +35,7 @@ var ErrNoKey = errors.New(`no API key: set GODWIT_KEY, run "godwit login", or ma
 
 // Resolve finds the server, key and tenant.
 func (c *Connection) Resolve(s *Session) (*Target, error) {
-	t := &Target{URL: c.URL, key: c.Key, Tenant: c.Tenant}
+	t := &Target{URL: c.URL, key: c.Key, Environment: c.Environment, Tenant: c.Tenant}
 	if t.URL == "" || t.key == "" || c.Context != "" {
 		if err := c.fill(s, t); err != nil {
 			return nil, err
@@ -48,7 +50,7 @@ func (c *Connection) Resolve(s *Session) (*Target, error) {
 	return t, nil
 }
 
-// fill takes from the context what neither a flag nor the environment has given. The key and the tenant of a context are used for
+// fill takes from the context what neither a flag nor the environment has given. The key, the environment and the tenant of a context are used for
 // its own server only: a key must not be sent to another one.
 func (c *Connection) fill(s *Session, t *Target) error {
 	file, err := s.contexts()
@@ -78,11 +80,23 @@ func (c *Connection) fill(s *Session, t *Target) error {
 	t.Context = name
 	if t.key == "" {
 		t.key = found.Key
-		if t.Tenant == "" {
+		if t.Environment == "" && t.Tenant == "" { // a tenant of another environment is not meant
+			t.Environment = found.Environment
+		}
+		if t.Tenant == "" && (t.Environment == "" || t.Environment == found.Environment) {
 			t.Tenant = found.Tenant
 		}
 	}
 	return nil
+}
+
+// environment returns the environment to act for; empty: the key's own.
+func (c *Connection) environment(s *Session) (string, error) {
+	t, err := c.Resolve(s)
+	if err != nil {
+		return "", err
+	}
+	return t.Environment, nil
 }
 
 func sameServer(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
@@ -98,6 +112,9 @@ func (c *Connection) Client(s *Session, options ...client.Option) (*client.Clien
 
 // Client connects to the target.
 func (t *Target) Client(options ...client.Option) (*client.Client, error) {
+	if t.Environment != "" {
+		options = append(options, client.WithEnvironment(t.Environment))
+	}
 	if t.Tenant != "" {
 		options = append(options, client.WithTenant(t.Tenant))
 	}

@@ -16,7 +16,7 @@ type ContextCommand struct {
 // Help returns the text that --help shows.
 func (ContextCommand) Help() string {
 	return `A context is a server and an API key under a name; "godwit login" makes it. Commands use the context that --context or GODWIT_CONTEXT
-names, or else the one in use. --url, --key and --tenant, and GODWIT_URL, GODWIT_KEY and GODWIT_TENANT, take precedence over it. The key of a
+names, or else the one in use. --url, --key, --environment and --tenant, and GODWIT_URL, GODWIT_KEY, GODWIT_ENVIRONMENT and GODWIT_TENANT, take precedence over it. The key of a
 context is sent to its own server only.
 
 Examples:
@@ -28,21 +28,23 @@ Examples:
 
 // contextView is a context without its key.
 type contextView struct {
-	Name    string `json:"name"`
-	URL     string `json:"url"`
-	Tenant  string `json:"tenant,omitempty"`
-	Current bool   `json:"current"`
+	Name        string `json:"name"`
+	URL         string `json:"url"`
+	Environment string `json:"environment,omitempty"`
+	Tenant      string `json:"tenant,omitempty"`
+	Current     bool   `json:"current"`
 }
 
 func (f *contextFile) view(name string) contextView {
 	saved := f.Contexts[name]
-	return contextView{Name: name, URL: saved.URL, Tenant: saved.Tenant, Current: name == f.Current}
+	return contextView{Name: name, URL: saved.URL, Environment: saved.Environment, Tenant: saved.Tenant, Current: name == f.Current}
 }
 
 var contextColumns = []column{
 	{title: "", path: "current", kind: mark},
 	{title: "NAME", path: "name"},
 	{title: "URL", path: "url"},
+	{title: "ENVIRONMENT", path: "environment", kind: id},
 	{title: "TENANT", path: "tenant", kind: id},
 }
 

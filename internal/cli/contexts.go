@@ -26,9 +26,10 @@ type contextFile struct {
 
 // savedContext is a server with the API key to use there.
 type savedContext struct {
-	URL    string `yaml:"url"`
-	Key    string `yaml:"key"`
-	Tenant string `yaml:"tenant,omitempty"` // to act for; empty: the key's own
+	URL         string `yaml:"url"`
+	Key         string `yaml:"key"`
+	Environment string `yaml:"environment,omitempty"` // to act for; empty: the key's own
+	Tenant      string `yaml:"tenant,omitempty"`      // to act for; empty: the key's own
 }
 
 // names returns the names of the contexts in order.

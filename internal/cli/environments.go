@@ -47,9 +47,16 @@ var signingKeyColumns = []column{
 	{title: "PUBLIC KEY", path: "public_key", spare: true},
 }
 
+// withDefaults names an environment after its uid.
+func (n *newEnvironment) withDefaults(body map[string]any) {
+	if _, named := body["name"]; !named && body["uid"] != nil {
+		body["name"] = body["uid"]
+	}
+}
+
 type newEnvironment struct {
 	UID     string             `arg:"" name:"uid" optional:"" help:"Your own id of the environment, such as staging. Required unless --body has it."`
-	Name    string             `name:"name" help:"Name of the environment." placeholder:"TEXT"`
+	Name    string             `name:"name" help:"Name of the environment. Defaults to the uid." placeholder:"TEXT"`
 	Members environmentMembers `embed:""`
 }
 

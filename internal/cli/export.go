@@ -4,9 +4,8 @@ import "github.com/godwit-hq/godwit/internal/apply"
 
 // ExportCommand writes files for apply from a server.
 type ExportCommand struct {
-	Out         string `name:"out" short:"o" help:"Directory to write to. Defaults to one stream of YAML documents on standard output." placeholder:"DIR"`
-	Environment string `name:"environment" help:"Only this environment, by its id or uid. Defaults to all that the key may see." placeholder:"UID"`
-	Connection  `embed:""`
+	Out        string `name:"out" short:"o" help:"Directory to write to. Defaults to one stream of YAML documents on standard output." placeholder:"DIR"`
+	Connection `embed:""`
 }
 
 // Help returns the text that --help shows.
@@ -31,7 +30,11 @@ func (c *ExportCommand) Run(s *Session) error {
 	if err != nil {
 		return err
 	}
-	x := &apply.Exporter{Server: apply.NewServer(cl), Environment: c.Environment, Note: s.say}
+	environment, err := c.environment(s)
+	if err != nil {
+		return err
+	}
+	x := &apply.Exporter{Server: apply.NewServer(cl), Environment: environment, Note: s.say}
 	if c.Out != "" {
 		n, err := x.Directory(s.Context, c.Out)
 		if err == nil {

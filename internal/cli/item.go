@@ -67,6 +67,9 @@ func (c *createCommand[B]) Run(s *Session) error {
 	if err != nil {
 		return err
 	}
+	if n, ok := any(&c.Members).(interface{ withDefaults(map[string]any) }); ok {
+		n.withDefaults(body)
+	}
 	cl, err := c.Client(s)
 	if err != nil {
 		return err

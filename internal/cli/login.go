@@ -15,11 +15,12 @@ import (
 
 // LoginCommand saves a server and a key as a context.
 type LoginCommand struct {
-	URL     string `arg:"" name:"url" optional:"" help:"URL of the server. Defaults to http://127.0.0.1:8080."`
-	Name    string `name:"name" help:"Name of the context. Defaults to the host of the URL." placeholder:"NAME"`
-	KeyFile string `name:"key-file" help:"Read the API key from this file; - for standard input. Defaults to asking for it without showing it." placeholder:"FILE" type:"path"`
-	Tenant  string `name:"tenant" help:"Act for this tenant, by its id or uid, whenever the context is used, with the key of an environment or of the server." placeholder:"TENANT"`
-	JSON    bool   `name:"json" help:"Print one JSON object."`
+	URL         string `arg:"" name:"url" optional:"" help:"URL of the server. Defaults to http://127.0.0.1:8080."`
+	Name        string `name:"name" help:"Name of the context. Defaults to the host of the URL." placeholder:"NAME"`
+	KeyFile     string `name:"key-file" help:"Read the API key from this file; - for standard input. Defaults to asking for it without showing it." placeholder:"FILE" type:"path"`
+	Environment string `name:"environment" help:"Act for this environment, by its id or uid, whenever the context is used, with the key of the server." placeholder:"ENVIRONMENT"`
+	Tenant      string `name:"tenant" help:"Act for this tenant, by its id or uid, whenever the context is used, with the key of an environment or of the server." placeholder:"TENANT"`
+	JSON        bool   `name:"json" help:"Print one JSON object."`
 }
 
 // Help returns the text that --help shows.
@@ -60,7 +61,7 @@ func (c *LoginCommand) Run(s *Session) error {
 	if plainRemote(c.URL) {
 		s.say("warning: %s is not https: everyone on the way can read the key", c.URL)
 	}
-	target := &Target{URL: c.URL, Context: c.Name, Tenant: c.Tenant, key: key}
+	target := &Target{URL: c.URL, Context: c.Name, Environment: c.Environment, Tenant: c.Tenant, key: key}
 	who, err := identify(s.Context, target)
 	if err != nil {
 		return fmt.Errorf("log in to %s: %w", c.URL, err)
@@ -68,7 +69,7 @@ func (c *LoginCommand) Run(s *Session) error {
 	if file.Contexts == nil {
 		file.Contexts = map[string]savedContext{}
 	}
-	file.Contexts[c.Name] = savedContext{URL: c.URL, Key: key, Tenant: c.Tenant}
+	file.Contexts[c.Name] = savedContext{URL: c.URL, Key: key, Environment: c.Environment, Tenant: c.Tenant}
 	file.Current = c.Name
 	if err := file.save(); err != nil {
 		return err
@@ -121,12 +122,13 @@ func plainRemote(text string) bool {
 
 // identity is what a server says about a key.
 type identity struct {
-	URL        string   `json:"url"`
-	Context    string   `json:"context,omitempty"`
-	Tenant     string   `json:"tenant"`
-	TenantName string   `json:"tenant_name,omitempty"` // if the key may read it
-	Actor      string   `json:"actor"`
-	Scopes     []string `json:"scopes"`
+	URL         string   `json:"url"`
+	Environment string   `json:"environment,omitempty"` // uid of the environment that the key acts for; empty: it acts for a tenant
+	Context     string   `json:"context,omitempty"`
+	Tenant      string   `json:"tenant,omitempty"`
+	TenantName  string   `json:"tenant_name,omitempty"` // if the key may read it
+	Actor       string   `json:"actor"`
+	Scopes      []string `json:"scopes"`
 }
 
 // identify asks the server who the key is.
@@ -140,6 +142,9 @@ func identify(ctx context.Context, t *Target) (*identity, error) {
 		return nil, err
 	}
 	who := &identity{URL: t.URL, Context: t.Context, Tenant: registry.Caller.TenantID, Actor: registry.Caller.ActorID, Scopes: registry.Caller.Scopes}
+	if own, isEnvironment, err := who.environment(ctx, cl); err != nil || isEnvironment {
+		return own, err
+	}
 	text, err := cl.Resource("tenants").Of(who.Tenant).Get(ctx)
 	var refused *client.Error
 	if err != nil && !errors.As(err, &refused) {
@@ -155,9 +160,35 @@ func identify(ctx context.Context, t *Target) (*identity, error) {
 	return who, nil
 }
 
+// environment returns the identity of a key that acts for an environment: the tenant that stands for it has the environment's id.
+func (w *identity) environment(ctx context.Context, cl *client.Client) (*identity, bool, error) {
+	number, isTenant := strings.CutPrefix(w.Tenant, "ten_")
+	if !isTenant {
+		return w, false, nil
+	}
+	text, err := cl.Resource("environments").Of("env_" + number).Get(ctx)
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return w, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var found struct{ UID, Name string }
+	if err := json.Unmarshal(text, &found); err != nil {
+		return nil, false, fmt.Errorf("read environment: %w", err)
+	}
+	w.Environment, w.Tenant, w.TenantName = found.UID, "", ""
+	return w, true, nil
+}
+
 func (w *identity) print(s *Session, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(s.Stdout).Encode(w)
+	}
+	if w.Environment != "" {
+		_, err := fmt.Fprintf(s.Stdout, "server       %s\nenvironment  %s\nactor        %s\nscopes       %s\n", w.URL, Printable(w.Environment), w.Actor, strings.Join(w.Scopes, ", "))
+		return err
 	}
 	tenant := w.Tenant
 	if w.TenantName != "" {

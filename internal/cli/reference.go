@@ -25,6 +25,7 @@ godwit endpoints list --context staging       # another one
 | context | ` + "`--context`" + ` | ` + "`GODWIT_CONTEXT`" + ` | the one that ` + "`godwit login` or `godwit context use`" + ` chose last |
 | URL | ` + "`--url`" + ` | ` + "`GODWIT_URL`" + ` | that of the context; ` + "`http://127.0.0.1:8080`" + ` |
 | API key | ` + "`--key`" + ` | ` + "`GODWIT_KEY`" + ` | that of the context, for its own URL only |
+| environment | ` + "`--environment`" + ` | ` + "`GODWIT_ENVIRONMENT`" + ` | that of the context, with its key only; the key's own |
 | tenant | ` + "`--tenant`" + ` | ` + "`GODWIT_TENANT`" + ` | that of the context, with its key only; the key's own |
 
 A flag takes precedence over the environment, the environment over the context. Contexts are in ` + "`godwit/config.yaml`" + ` below ` + "`$XDG_CONFIG_HOME`" + ` or

@@ -56,6 +56,25 @@ func TestEnvironments(t *testing.T) {
 	u.has([]string{"environments", "delete", "staging", "--yes"}, "deleted staging")
 	u.refused([]string{"environments", "get", "staging"}, "404")
 	u.has([]string{"tenants", "create", "acme", "--uid", "customer-1"}, "customer-1")
+	if made := decode(t, u.has([]string{"environments", "create", "demo", "--json"})); made["name"] != "demo" {
+		t.Errorf("made %v", made)
+	}
+	u.has([]string{"tenants", "create", "there", "--uid", "there", "--environment", "demo"}, "there")
+	u.has([]string{"endpoints", "create", "https://example.com/", "--environment", "demo", "--tenant", "there"}, "sub_")
+	u.has([]string{"endpoints", "list", "--environment", "demo"}, "https://example.com/")
+	u.refused([]string{"tenants", "get", "there"}, "404")
+	var issued struct{ Token string }
+	srv.Must(apptest.Call{Path: "/v1/keys", Header: map[string]string{"Godwit-Environment": "demo"}, Body: `{"name":"a","scopes":["read","manage"]}`}, &issued)
+	other := newUser(t)
+	other.stdin = issued.Token
+	other.must("login", srv.URL, "--name", "demo")
+	other.has([]string{"whoami"}, "environment  demo")
+	other.has([]string{"tenants", "list"}, "there")
+	u2 := newUser(t)
+	u2.stdin = srv.Key
+	u2.must("login", srv.URL, "--name", "ops", "--environment", "demo")
+	u2.has([]string{"tenants", "get", "there"}, "there")
+	u2.has([]string{"context", "list"}, "demo")
 }
 
 func TestSourcesNoticesAndTypes(t *testing.T) {

@@ -121,7 +121,7 @@ func policy(more apptest.Fields) apptest.Fields {
 // deleteEndpoint deletes an endpoint in the steps of its command: plan, store, notify.
 func deleteEndpoint(m *management.Service, s store.Endpoints, tenant godwit.TenantID, id godwit.EndpointID) error {
 	ctx := context.Background()
-	next, err := m.Endpoints.PlanDelete(ctx, tenant, id)
+	next, err := m.Endpoints.PlanDelete(ctx, tenant, id, godwit.Match{})
 	if err != nil {
 		return err
 	}

@@ -69,17 +69,24 @@ func (in *Intake) Broadcast(ctx context.Context, b *Broadcast) (id godwit.Broadc
 		},
 		Record: record,
 	}
-	if err := in.choose(ctx, b, n); err != nil {
-		return id, false, err
+	entered, err := in.choose(ctx, b, n)
+	var existing *godwit.IdempotencyRecord
+	if err == nil {
+		existing, err = in.cfg.Engine.Broadcast(ctx, n)
 	}
-	existing, err := in.cfg.Engine.Broadcast(ctx, n)
+	if err == nil && existing == nil {
+		return id, false, nil
+	}
+	// Nothing was stored: the tenants' limits are as before. If the store does not answer now, they have one event less.
+	for _, t := range entered {
+		if in.meters.leave(context.WithoutCancel(ctx), t, 1) != nil {
+			break
+		}
+	}
 	if err != nil {
 		return id, false, err
 	}
-	if existing != nil {
-		return answerRepeat(record, existing)
-	}
-	return id, false, nil
+	return answerRepeat(record, existing)
 }
 
 // recordOf returns the record of a request with a key. The id of the broadcast follows from it, so the stored response has nothing to say.
@@ -112,14 +119,14 @@ func answerRepeat(own, known *godwit.IdempotencyRecord) (godwit.BroadcastID, boo
 	return broadcastOf(known), true, nil
 }
 
-// choose finds the tenants of a broadcast and judges the event for each of them.
-func (in *Intake) choose(ctx context.Context, b *Broadcast, n *store.NewBroadcast) error {
+// choose finds the tenants of a broadcast and judges the event for each of them. It returns those whose limits it took the event from.
+func (in *Intake) choose(ctx context.Context, b *Broadcast, n *store.NewBroadcast) (entered []*godwit.Tenant, err error) {
 	j := &jury{in: in, broadcast: b, verdicts: map[godwit.Validation]*problem.Problem{}}
 	each := in.named
 	if b.Names == nil {
 		each = in.subscribed
 	}
-	err := each(ctx, b, func(t *godwit.Tenant) error {
+	err = each(ctx, b, func(t *godwit.Tenant) error {
 		item, err := j.judge(ctx, t)
 		switch {
 		case err != nil:
@@ -135,17 +142,17 @@ func (in *Intake) choose(ctx context.Context, b *Broadcast, n *store.NewBroadcas
 		return nil
 	})
 	if err != nil {
-		return err
+		return j.entered, err
 	}
 	if total := int64(len(b.Event.Body)) * int64(len(n.Work)); total > godwit.MaxBroadcastBytes {
-		return problem.TooLarge.In("data", "has %d bytes for each of %d tenants, which is over the limit of %d bytes in all; post a smaller payload, or for fewer tenants",
+		return j.entered, problem.TooLarge.In("data", "has %d bytes for each of %d tenants, which is over the limit of %d bytes in all; post a smaller payload, or for fewer tenants",
 			len(b.Event.Body), len(n.Work), godwit.MaxBroadcastBytes)
 	}
 	n.Tenants, n.Skipped = len(n.Work)+len(n.Skips), len(n.Skips)
 	if len(n.Work) == 0 {
 		n.CompletedAt = n.CreatedAt
 	}
-	return nil
+	return j.entered, nil
 }
 
 // tenantPage is how many tenants are read at once.
@@ -209,6 +216,7 @@ type jury struct {
 	in        *Intake
 	broadcast *Broadcast
 	verdicts  map[godwit.Validation]*problem.Problem // of the environment's catalogue, by the tenants' setting
+	entered   []*godwit.Tenant                       // with limits that the event was taken from
 }
 
 // judge returns a result if the tenant gets no event. Its error refuses the whole broadcast: the event does not match what the
@@ -223,6 +231,10 @@ func (j *jury) judge(ctx context.Context, t *godwit.Tenant) (*godwit.BroadcastIt
 	err := checkTenantPayload(t, j.broadcast.Event)
 	if err == nil {
 		err = j.in.meters.enter(ctx, t, 1)
+		if err == nil && t.Limits.Intake(j.in.meters.server).EventsPerSecond > 0 {
+			own := *t
+			j.entered = append(j.entered, &own)
+		}
 	}
 	if errors.Is(err, problem.TooLarge) || errors.Is(err, problem.TooManyRequests) {
 		return &godwit.BroadcastItem{TenantID: t.ID, Reason: godwit.SkipLimit, Detail: problem.From(err).Detail}, nil

@@ -38,9 +38,11 @@ type meter struct {
 	used   time.Time // when the tenant last brought events
 	tokens float64   // of a node that is alone; negative after a request larger than the burst
 	filled time.Time
+	full   time.Time // when the bucket is full again
 
 	granted   int // by the store, and not used yet
 	grantedAt time.Time
+	slot      time.Time // of the grant, in the store
 	paid      time.Time // when the events of a request larger than the burst are paid for
 
 	waiting  int // deliveries at the last count, and those accepted here since
@@ -51,7 +53,7 @@ type meter struct {
 const (
 	// recount is how old the count of waiting deliveries may be.
 	recount = time.Second
-	// meterIdle is how long a meter is kept that is not used. A bucket is full again long before.
+	// meterIdle is how long a meter is kept that is not used, and owes nothing.
 	meterIdle = 10 * time.Minute
 	// grantLife is how long events may be used that the store has granted.
 	grantLife = 250 * time.Millisecond
@@ -87,7 +89,7 @@ func (m *meter) idle(now time.Time) bool {
 		return false
 	}
 	defer m.mu.Unlock()
-	return now.Sub(m.used) > meterIdle
+	return now.Sub(m.used) > meterIdle && !now.Before(m.full) && !now.Before(m.paid)
 }
 
 // enter takes the events of a request from the tenant's limits, or refuses the request.
@@ -102,6 +104,9 @@ func (ms *meters) enter(ctx context.Context, t *godwit.Tenant, events int) error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := ms.now()
+	if back := m.used.Sub(now); back > 0 { // the clock was set back: what is owed stays the same
+		m.paid, m.full = m.paid.Add(-back), m.full.Add(-back)
+	}
 	m.used = now
 	if l.WaitingDeliveries > 0 {
 		if err := ms.checkWaiting(ctx, m, t.ID, l.WaitingDeliveries, now); err != nil {
@@ -129,7 +134,24 @@ func (m *meter) take(l *godwit.TenantLimits, events int, now time.Time) error {
 		return tooFast(l, (need-m.tokens)/rate)
 	}
 	m.tokens -= float64(events)
+	m.full = now.Add(time.Duration((burst - m.tokens) / rate * float64(time.Second)))
 	return nil
+}
+
+// leave gives back what enter took for a request that was refused afterwards.
+func (ms *meters) leave(ctx context.Context, t *godwit.Tenant, events int) error {
+	l := t.Limits.Intake(ms.server)
+	if l.EventsPerSecond == 0 {
+		return nil
+	}
+	m := ms.of(t.ID, ms.now())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if ms.alone() {
+		m.tokens = min(m.tokens+float64(events), float64(l.Burst))
+		return nil
+	}
+	return ms.store.ReturnAllowance(ctx, t.ID, eventAllowance, m.slot, min(events, l.Burst))
 }
 
 // takeShared takes events that the store grants: as many as the burst in any period in which the rate allows so many.
@@ -152,7 +174,7 @@ func (ms *meters) takeShared(ctx context.Context, m *meter, tenant godwit.Tenant
 		if err != nil {
 			return fmt.Errorf("count events of tenant: %w", err)
 		}
-		m.granted, m.grantedAt = m.granted+got.Granted, now
+		m.granted, m.grantedAt, m.slot = m.granted+got.Granted, now, a.Now
 		if m.granted < need { // a smaller request may use them
 			err := ms.store.ReturnAllowance(ctx, tenant, eventAllowance, a.Now, got.Granted)
 			if err != nil {

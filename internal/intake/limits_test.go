@@ -199,3 +199,59 @@ func TestIdleMetersGo(t *testing.T) {
 		t.Errorf("%d meters", len(r.tenants))
 	}
 }
+
+// A debt is owed however long it takes, also if the tenant is not seen for longer than meters are kept.
+func TestDebtOutlivesIdleMeters(t *testing.T) {
+	r := newRig(t, godwit.TenantLimits{EventsPerSecond: 1, Burst: 10})
+	if err := r.enter(t.Context(), &r.tenant, 2000); err != nil { // owed for more than half an hour
+		t.Fatal(err)
+	}
+	r.clock = r.clock.Add(meterIdle + time.Minute)
+	other := godwit.Tenant{ID: godwit.TenantID{2}, Limits: r.tenant.Limits}
+	if err := r.enter(t.Context(), &other, 1); err != nil { // sweeps
+		t.Fatal(err)
+	}
+	if err := r.enter(t.Context(), &r.tenant, 1); !errors.Is(err, problem.TooManyRequests) {
+		t.Errorf("the debt is forgotten: %v", err)
+	}
+	r.clock = r.clock.Add(time.Hour)
+	if err := r.enter(t.Context(), &other, 1); err != nil || len(r.tenants) != 1 {
+		t.Errorf("%d meters are kept: %v", len(r.tenants), err)
+	}
+}
+
+// A clock that is set back makes a tenant wait no longer than it had to before.
+func TestDebtAfterTheClockWasSetBack(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		r := newRig(t, godwit.TenantLimits{EventsPerSecond: 1, Burst: 10})
+		r.alone = func() bool { return alone }
+		if err := r.enter(t.Context(), &r.tenant, 20); err != nil {
+			t.Fatal(err)
+		}
+		r.clock = r.clock.Add(-time.Hour)
+		if err := r.enter(t.Context(), &r.tenant, 1); !errors.Is(err, problem.TooManyRequests) {
+			t.Errorf("alone %t: the debt is forgotten: %v", alone, err)
+		}
+		r.store.uses = nil // dated an hour ahead, which the store does not count
+		r.clock = r.clock.Add(30 * time.Second)
+		if err := r.enter(t.Context(), &r.tenant, 1); err != nil {
+			t.Errorf("alone %t: refused after the debt was paid: %v", alone, err)
+		}
+	}
+}
+
+// What a request took that was refused afterwards is given back.
+func TestLeaveGivesBack(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		r := newRig(t, godwit.TenantLimits{EventsPerSecond: 1, Burst: 2})
+		r.alone = func() bool { return alone }
+		for range 20 {
+			if err := r.enter(t.Context(), &r.tenant, 1); err != nil {
+				t.Fatalf("alone %t: %v", alone, err)
+			}
+			if err := r.leave(t.Context(), &r.tenant, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

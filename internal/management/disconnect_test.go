@@ -35,7 +35,7 @@ func TestEngineIsToldWhenTheClientIsGone(t *testing.T) {
 			return err
 		},
 		"delete": func(ctx context.Context, f *disconnecting, id godwit.EndpointID) error {
-			next, err := f.management.Endpoints.PlanDelete(ctx, f.tenant.ID, id)
+			next, err := f.management.Endpoints.PlanDelete(ctx, f.tenant.ID, id, godwit.Match{})
 			if err == nil {
 				err = f.client.UpdateEndpoint(ctx, next)
 			}

@@ -227,11 +227,14 @@ func (es *Endpoints) change(ctx context.Context, tenant godwit.TenantID, id godw
 	}
 }
 
-// PlanDelete returns the endpoint in the form that marks it as deleted.
-func (es *Endpoints) PlanDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error) {
+// PlanDelete returns an endpoint that is as the request expects in the form that marks it as deleted.
+func (es *Endpoints) PlanDelete(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, m godwit.Match) (*godwit.Endpoint, error) {
 	e, err := es.store.Endpoint(ctx, tenant, id)
 	if err != nil {
 		return nil, fmt.Errorf("find endpoint: %w", err)
+	}
+	if err := expect(m, e.Version); err != nil {
+		return nil, err
 	}
 	es.setStatus(e, godwit.EndpointDeleted, "")
 	e.Version++

@@ -175,10 +175,13 @@ func equalPortals(a, b godwit.Portal) bool {
 	return reflect.DeepEqual(normal(a), normal(b))
 }
 
-// Delete deletes an environment without tenants.
-func (es *Environments) Delete(ctx context.Context, named string) error {
+// Delete deletes an environment without tenants that is as the request expects.
+func (es *Environments) Delete(ctx context.Context, named string, m godwit.Match) error {
 	e, err := es.Get(ctx, named)
 	if err != nil {
+		return err
+	}
+	if err := expect(m, e.Version); err != nil {
 		return err
 	}
 	if e.ID == godwit.DefaultEnvironment {

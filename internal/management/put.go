@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -166,9 +167,7 @@ func equalTenants(a, b *godwit.Tenant) bool {
 		if len(t.AlertEmails) == 0 {
 			t.AlertEmails = nil
 		}
-		if len(t.Inherits) == 0 {
-			t.Inherits = nil
-		}
+		t.Inherits = slices.Sorted(slices.Values(t.Inherits)) // a set; nil if it is empty
 		return t
 	}
 	return reflect.DeepEqual(normal(*a), normal(*b))

@@ -164,7 +164,7 @@ func (f *fixture) rotate(id godwit.EndpointID, rot management.Rotation) {
 
 func (f *fixture) delete(id godwit.EndpointID) {
 	f.t.Helper()
-	next, err := f.management.Endpoints.PlanDelete(ctx, f.tenant.ID, id)
+	next, err := f.management.Endpoints.PlanDelete(ctx, f.tenant.ID, id, godwit.Match{})
 	must(f.t, err)
 	_, err = storetest.Apply(ctx, f.store, f.clock.Now(), store.ChangeEndpoint{Endpoint: next})
 	must(f.t, err)

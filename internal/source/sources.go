@@ -292,11 +292,14 @@ func (s *Sources) edit(ctx context.Context, tenant godwit.TenantID, id godwit.So
 
 // SetStatus pauses, resumes or deletes a source. A deleted source loses its credentials.
 func (s *Sources) SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error) {
+	return s.change(ctx, tenant, id, func(src *godwit.Source) error { src.Status = status; return nil })
+}
+
+// Delete deletes a source that is as the request expects.
+func (s *Sources) Delete(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, m godwit.Match) (*godwit.Source, error) {
 	return s.change(ctx, tenant, id, func(src *godwit.Source) error {
-		if src.Status = status; status == godwit.SourceDeleted {
-			src.Sealed, src.Credentials = nil, nil
-		}
-		return nil
+		src.Status, src.Sealed, src.Credentials = godwit.SourceDeleted, nil, nil
+		return expect(m, src.Version)
 	})
 }
 

@@ -28,7 +28,7 @@ type endpointHandlers struct {
 		Resume(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID) (*godwit.Endpoint, error)
 	}
 	commands interface {
-		DeleteEndpoint(ctx context.Context, r builtincommand.Request, id godwit.EndpointID) error
+		DeleteEndpoint(ctx context.Context, r builtincommand.Request, id godwit.EndpointID, m godwit.Match) error
 	}
 	api    *httpapi.API
 	finder endpointFinder
@@ -252,7 +252,7 @@ func (h *endpointHandlers) delete(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := h.commands.DeleteEndpoint(c.R.Context(), h.api.CommandRequest(c.R, c.Caller), e.ID); err != nil {
+	if err := h.commands.DeleteEndpoint(c.R.Context(), h.api.CommandRequest(c.R, c.Caller), e.ID, godwit.Match{}); err != nil {
 		giveBack()
 		return err
 	}

@@ -72,7 +72,7 @@ func New(cfg Config) (httpapi.Router, error) {
 	both("POST /ids/v1/commands/{id}/confirm", anyScope, s.confirm)
 	both("POST /ids/v1/commands/{id}/step-up", anyScope, s.stepUp)
 	both("GET /ids/v1/commands/{id}", anyScope, s.status)
-	handle("GET /ids/v1/registry", anyScope, s.registry)
+	both("GET /ids/v1/registry", anyScope, s.registry)
 	both("GET /ids/v1/evidence", []godwit.Scope{godwit.ScopeAudit}, s.evidence)
 	both("GET /ids/v1/evidence/export", []godwit.Scope{godwit.ScopeAudit}, s.export)
 	both("GET /ids/v1/evidence/key", anyScope, s.evidenceKey)

@@ -34,6 +34,10 @@ type (
 		MatchParams
 		Body NewEndpoint
 	}
+	deleteEndpointInput struct {
+		EndpointPath
+		VersionParams
+	}
 	listEndpointsInput struct {
 		PageParams
 		Status string `query:"status" enum:"active,paused,disabled" doc:"Only those with this status"`
@@ -78,7 +82,7 @@ type endpointHandlers struct {
 		Update(ctx context.Context, tenant godwit.TenantID, id godwit.EndpointID, m godwit.Match, edit func(*management.EndpointSpec) error) (*godwit.Endpoint, error)
 	}
 	commands interface {
-		DeleteEndpoint(ctx context.Context, r builtincommand.Request, id godwit.EndpointID) error
+		DeleteEndpoint(ctx context.Context, r builtincommand.Request, id godwit.EndpointID, m godwit.Match) error
 	}
 	finder endpointFinder
 	now    func() time.Time
@@ -162,10 +166,14 @@ func (h *endpointHandlers) put(ctx context.Context, c *management.Caller, in *pu
 	return written(secret != nil, e.Version, "/v1/endpoints/"+e.ID.String(), body), nil
 }
 
-func (h *endpointHandlers) delete(ctx context.Context, c *management.Caller, in *EndpointPath) (*struct{}, error) {
+func (h *endpointHandlers) delete(ctx context.Context, c *management.Caller, in *deleteEndpointInput) (*struct{}, error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
 	id, err := h.finder.id(ctx, c, "id", in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.commands.DeleteEndpoint(ctx, commandRequest(ctx), id)
+	return nil, h.commands.DeleteEndpoint(ctx, commandRequest(ctx), id, m)
 }

@@ -165,6 +165,10 @@ type (
 		VersionParams
 		Body EnvironmentPatch
 	}
+	deleteEnvironmentInput struct {
+		EnvironmentPath
+		VersionParams
+	}
 	environmentOutput struct {
 		Location string `header:"Location"`
 		ETag     string `header:"ETag"`
@@ -207,7 +211,7 @@ type environmentHandlers struct {
 		List(ctx context.Context, p store.Page) ([]godwit.Environment, error)
 		Put(ctx context.Context, named string, spec management.EnvironmentSpec, m godwit.Match) (*godwit.Environment, bool, error)
 		Update(ctx context.Context, named string, m godwit.Match, edit func(*management.EnvironmentSpec) error) (*godwit.Environment, error)
-		Delete(ctx context.Context, named string) error
+		Delete(ctx context.Context, named string, m godwit.Match) error
 	}
 }
 
@@ -270,6 +274,10 @@ func (h *environmentHandlers) put(ctx context.Context, _ *management.Caller, in 
 	return written(made, e.Version, "/v1/environments/"+e.ID.String(), environmentView(e)), nil
 }
 
-func (h *environmentHandlers) delete(ctx context.Context, _ *management.Caller, in *EnvironmentPath) (*struct{}, error) {
-	return nil, h.environments.Delete(ctx, in.ID)
+func (h *environmentHandlers) delete(ctx context.Context, _ *management.Caller, in *deleteEnvironmentInput) (*struct{}, error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	return nil, h.environments.Delete(ctx, in.ID, m)
 }

@@ -216,6 +216,24 @@ func present(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-func (h *eventTypeHandlers) delete(ctx context.Context, c *management.Caller, in *eventTypePath) (*struct{}, error) {
+type deleteEventTypeInput struct {
+	VersionParams
+	Name string `path:"name" doc:"The type" example:"order.created"`
+}
+
+func (h *eventTypeHandlers) delete(ctx context.Context, c *management.Caller, in *deleteEventTypeInput) (*struct{}, error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	if m != (godwit.Match{}) {
+		t, err := h.catalogue.Get(ctx, c.Tenant, in.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := expected(m, t.Version); err != nil {
+			return nil, err
+		}
+	}
 	return nil, h.catalogue.Delete(ctx, c.Tenant.ID, in.Name)
 }

@@ -22,6 +22,14 @@ type MatchParams struct {
 	IfNoneMatch string `header:"If-None-Match" doc:"* creates the object and replaces none: if it exists, the answer is 412."`
 }
 
+// expected refuses a request whose expectation of an object does not hold.
+func expected(m godwit.Match, version int64) error {
+	if m.Holds(version) {
+		return nil
+	}
+	return problem.PreconditionFailed.With("the object has the version %d now; read it again", version)
+}
+
 func (p VersionParams) match() (godwit.Match, error) {
 	var m godwit.Match
 	switch p.IfMatch {

@@ -101,7 +101,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(tenants, mayReadTenants.Closed(), "GET /v1/tenants/{id}", getTenantDoc, h.tenants.get)
 	typed(tenants, mayWriteTenants.Closed(), "PUT /v1/tenants/{id}", creates[Tenant](r, putTenantDoc), h.tenants.put)
 	typed(tenants, mayWriteTenants.Closed(), "PATCH /v1/tenants/{id}", updateTenantDoc, h.tenants.update)
-	twoStep(tenants, mayAdminAnywhere.Closed(), "DELETE /v1/tenants/{id}", deleteTenantDoc, h.tenants.delete)
+	twoStep(tenants, mayWriteTenants.Closed(), "DELETE /v1/tenants/{id}", deleteTenantDoc, h.tenants.delete)
 
 	environments := r.section("Environments")
 	typed(environments, mayAdminAnywhere.Closed(), "POST /v1/environments", createEnvironmentDoc, h.environments.create)

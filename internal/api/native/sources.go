@@ -116,6 +116,7 @@ type sourceHandlers struct {
 		List(ctx context.Context, f store.SourceFilter, p store.Page) ([]godwit.Source, error)
 		Put(ctx context.Context, t *godwit.Tenant, named string, spec source.Spec, m godwit.Match, permit source.Permit) (*godwit.Source, *source.Issued, bool, error)
 		Update(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, m godwit.Match, edit func(*source.Spec) error, permit source.Permit) (*godwit.Source, error)
+		Delete(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, m godwit.Match) (*godwit.Source, error)
 		SetStatus(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, status godwit.SourceStatus) (*godwit.Source, error)
 		Rotate(ctx context.Context, tenant godwit.TenantID, id godwit.SourceID, given *godwit.Credential, overlap time.Duration, permit source.Permit) (*godwit.Source, *source.Issued, error)
 		ModeOf(ctx context.Context, t *godwit.Tenant, s *godwit.Source) (godwit.RelayMode, *godwit.Acknowledgment, error)
@@ -143,8 +144,21 @@ func (h *sourceHandlers) get(ctx context.Context, c *management.Caller, in *Sour
 	return h.shown(ctx, c, src, err)
 }
 
-func (h *sourceHandlers) delete(ctx context.Context, c *management.Caller, in *SourcePath) (*struct{}, error) {
-	_, err := h.setStatus(ctx, c, in, godwit.SourceDeleted)
+type deleteSourceInput struct {
+	SourcePath
+	VersionParams
+}
+
+func (h *sourceHandlers) delete(ctx context.Context, c *management.Caller, in *deleteSourceInput) (*struct{}, error) {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	id, err := h.finder.id(ctx, c, in.SourcePath)
+	if err != nil {
+		return nil, err
+	}
+	_, err = h.sources.Delete(ctx, c.Tenant.ID, id, m)
 	return nil, err
 }
 

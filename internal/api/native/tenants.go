@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -136,6 +137,7 @@ type listTenantsInput struct {
 
 type deleteTenantInput struct {
 	TenantPath
+	VersionParams
 	ConfirmationParams
 }
 
@@ -171,7 +173,8 @@ var (
 		Summary:     "Delete a tenant",
 		Description: "Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command tenant.delete, of the tenant that the API key " +
 			"belongs to, which cannot delete itself. A second admin key of that tenant has to approve: it posts to the step_up_url of the first answer, and the token " +
-			"it gets goes into Godwit-Step-Up.",
+			"it gets goes into Godwit-Step-Up. A key of an environment with the scope manage deletes the environment's tenants without that approval; it then runs as the command " +
+			"environment.delete_tenant, with its evidence in the environment's chain.",
 	}
 )
 
@@ -291,13 +294,22 @@ func (h *tenantHandlers) put(ctx context.Context, c *management.Caller, in *putT
 }
 
 func (h *tenantHandlers) delete(ctx context.Context, c *management.Caller, in *deleteTenantInput) (*confirmedOutput[struct{}], error) {
-	id, malformed := godwit.ParseTenantID(in.ID) // not looked up: a repeat names a tenant that is gone
-	if malformed != nil {
-		t, err := h.find(ctx, c, in.TenantPath)
-		if err != nil {
+	m, err := in.match()
+	if err != nil {
+		return nil, err
+	}
+	id, malformed := godwit.ParseTenantID(in.ID)
+	t, err := h.find(ctx, c, in.TenantPath)
+	switch {
+	case err == nil:
+		if err := expected(m, t.Version); err != nil {
 			return nil, err
 		}
 		id = t.ID
+	case malformed == nil && in.confirmation() != nil && errors.Is(err, store.ErrNotFound):
+		// A repeat names a tenant that is gone; the command knows whether it was this request's. Tenants of other environments have no such command.
+	default:
+		return nil, err
 	}
 	return confirmed[struct{}](h.commands.DeleteTenant(ctx, commandRequest(ctx), id, in.confirmation()))
 }

@@ -159,7 +159,7 @@ func (s *server) deleteSubscription(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID); err != nil {
+	if err := s.cfg.Commands.DeleteEndpoint(c.R.Context(), s.api.CommandRequest(c.R, c.Caller), e.ID, godwit.Match{}); err != nil {
 		return err
 	}
 	c.W.WriteHeader(http.StatusNoContent)

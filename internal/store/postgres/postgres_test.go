@@ -77,3 +77,31 @@ func TestLeases(t *testing.T) {
 func TestNodes(t *testing.T) {
 	storetest.RunNodes(t, storetest.Nodes{Open: open, Beside: beside, Reopen: reopen})
 }
+
+// The rows of a past day that processes counted apart become one; nothing is lost, and today's stay.
+func TestUsageOfEndedProcessesIsMerged(t *testing.T) {
+	s := open(t).(*Store)
+	now := suiteTime()
+	tenant := godwit.NewTenantID(now)
+	for day := range 3 {
+		for slot := range 4 {
+			_, err := s.pool.Exec(t.Context(), `INSERT INTO usage (tenant_id, day, slot, events, deliveries, attempts, bytes_accepted, bytes_sent) VALUES ($1, $2::date - $3::int, $4, 1, 2, 3, 4, 5)`,
+				[16]byte(tenant), godwit.DayOf(now), day, slot)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 2 {
+		if _, err := s.Sweep(t.Context(), store.Sweep{Now: now, UsageBefore: now.AddDate(-1, 0, 0), Limit: 100}); err != nil {
+			t.Fatal(err)
+		}
+		var rows, events, sent int
+		if err := s.pool.QueryRow(t.Context(), `SELECT count(*), sum(events)::int8, sum(bytes_sent)::int8 FROM usage`).Scan(&rows, &events, &sent); err != nil {
+			t.Fatal(err)
+		}
+		if rows != 4+2 || events != 12 || sent != 60 {
+			t.Errorf("%d rows with %d events and %d bytes", rows, events, sent)
+		}
+	}
+}

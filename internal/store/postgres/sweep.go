@@ -28,7 +28,7 @@ func (s *sweeps) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error)
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		sw.records, sw.cancelled, sw.expired, sw.events, sw.broadcasts, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances, sw.usage, sw.sessions,
+		sw.records, sw.cancelled, sw.expired, sw.events, sw.broadcasts, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances, sw.usage, sw.mergeUsage, sw.sessions,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, failed("sweep", err)
@@ -84,6 +84,23 @@ func (w *sweep) usage(ctx context.Context) error {
 	}
 	return w.remove(ctx, &w.swept.Usage, `DELETE FROM usage WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM usage WHERE day < $1::date ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED))`, godwit.DayOf(w.UsageBefore), w.limit)
+}
+
+// mergeUsage puts the rows that processes counted on a past day together in one: every start of a process draws a slot of its own. Processes may
+// still add to the day; their rows are merged the next time. Older days than a few were merged before.
+func (w *sweep) mergeUsage(ctx context.Context) error {
+	if w.UsageBefore.IsZero() {
+		return nil
+	}
+	today := godwit.DayOf(w.Now)
+	var merged int64
+	return w.remove(ctx, &merged, `WITH apart AS (DELETE FROM usage WHERE ctid = ANY (ARRAY(
+			SELECT ctid FROM usage WHERE day >= $1::date - 4 AND day < $1::date AND slot <> $3 ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING *)
+		INSERT INTO usage AS u (tenant_id, day, slot, events, deliveries, attempts, bytes_accepted, bytes_sent)
+		SELECT tenant_id, day, $3, sum(events), sum(deliveries), sum(attempts), sum(bytes_accepted), sum(bytes_sent) FROM apart GROUP BY tenant_id, day ORDER BY tenant_id
+		ON CONFLICT (tenant_id, day, slot) DO UPDATE SET events = u.events + excluded.events, deliveries = u.deliveries + excluded.deliveries,
+			attempts = u.attempts + excluded.attempts, bytes_accepted = u.bytes_accepted + excluded.bytes_accepted, bytes_sent = u.bytes_sent + excluded.bytes_sent`,
+		today, w.limit, commandSlot)
 }
 
 func (w *sweep) notices(ctx context.Context) error {

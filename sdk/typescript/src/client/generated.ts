@@ -2603,9 +2603,11 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
       environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch }, options });
   }
 
   /**
@@ -2903,9 +2905,11 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
       environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/environments/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch }, options });
   }
 
   /**
@@ -3082,9 +3086,11 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
       environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/event-types/${encodeURIComponent(name)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch }, options });
   }
 
   /**
@@ -3802,9 +3808,11 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
       environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
     } = {},
   ): Promise<void> {
-    return this.nothing({ method: "DELETE", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.nothing({ method: "DELETE", path: `/v1/sources/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch }, options });
   }
 
   /**
@@ -4128,11 +4136,11 @@ export class GodwitClient extends Transport {
   /**
    * Delete a tenant.
    *
-   * Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command tenant.delete, of the tenant that the API key belongs to, which cannot delete itself. A second admin key of that tenant has to approve: it posts to the step_up_url of the first answer, and the token it gets goes into Godwit-Step-Up.
+   * Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command tenant.delete, of the tenant that the API key belongs to, which cannot delete itself. A second admin key of that tenant has to approve: it posts to the step_up_url of the first answer, and the token it gets goes into Godwit-Step-Up. A key of an environment with the scope manage deletes the environment's tenants without that approval; it then runs as the command environment.delete_tenant, with its evidence in the environment's chain.
    *
    * It is done in two steps. The first request does nothing and is answered with 202, a command_id and a confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it gets the same answer.
    *
-   * Needs an API key with the scope admin.
+   * Needs an API key with the scope admin, or a key of the environment with the scope manage.
    */
   deleteTenant(
     id: string,
@@ -4141,6 +4149,8 @@ export class GodwitClient extends Transport {
       tenant?: string | undefined;
       /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
       environment?: string | undefined;
+      /** ETag of the object as the caller knows it, or * for any. If the object has another version, or does not exist, the answer is 412. */
+      ifMatch?: string | undefined;
       /** confirmation_token of the first answer: executes what that request asked for. Absent: nothing is done yet. */
       confirmation?: string | undefined;
       /** command_id of the first answer; goes with Godwit-Confirmation */
@@ -4149,7 +4159,7 @@ export class GodwitClient extends Transport {
       stepUp?: string | undefined;
     } = {},
   ): Promise<Asked | undefined> {
-    return this.json<Asked | undefined>({ method: "DELETE", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
+    return this.json<Asked | undefined>({ method: "DELETE", path: `/v1/tenants/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "Godwit-Confirmation": options.confirmation, "Godwit-Command": options.command, "Godwit-Step-Up": options.stepUp }, options });
   }
 
   /**

@@ -3181,6 +3181,7 @@ class GodwitClient(Transport):
         *,
         tenant: str | None = None,
         environment: str | None = None,
+        if_match: str | None = None,
     ) -> None:
         """Delete an endpoint.
 
@@ -3192,11 +3193,13 @@ class GodwitClient(Transport):
         tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
         Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         self._bytes(
             "DELETE",
             f"/v1/endpoints/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match},
         )
 
     def get_endpoint(
@@ -3579,6 +3582,7 @@ class GodwitClient(Transport):
         *,
         tenant: str | None = None,
         environment: str | None = None,
+        if_match: str | None = None,
     ) -> None:
         """Delete an environment.
 
@@ -3590,11 +3594,13 @@ class GodwitClient(Transport):
         tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
         Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         self._bytes(
             "DELETE",
             f"/v1/environments/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match},
         )
 
     def get_environment(
@@ -3814,6 +3820,7 @@ class GodwitClient(Transport):
         *,
         tenant: str | None = None,
         environment: str | None = None,
+        if_match: str | None = None,
     ) -> None:
         """Delete an event type.
 
@@ -3824,11 +3831,13 @@ class GodwitClient(Transport):
         tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
         Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         self._bytes(
             "DELETE",
             f"/v1/event-types/{path_segment(name)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match},
         )
 
     def get_event_type(
@@ -4765,6 +4774,7 @@ class GodwitClient(Transport):
         *,
         tenant: str | None = None,
         environment: str | None = None,
+        if_match: str | None = None,
     ) -> None:
         """Delete a source.
 
@@ -4775,11 +4785,13 @@ class GodwitClient(Transport):
         tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
         Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         """
         self._bytes(
             "DELETE",
             f"/v1/sources/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match},
         )
 
     def get_source(
@@ -5208,6 +5220,7 @@ class GodwitClient(Transport):
         *,
         tenant: str | None = None,
         environment: str | None = None,
+        if_match: str | None = None,
         confirmation: str | None = None,
         command: str | None = None,
         step_up: str | None = None,
@@ -5217,17 +5230,21 @@ class GodwitClient(Transport):
         Revokes its API keys, deletes its endpoints and cancels what was waiting for them. It runs as the command
         tenant.delete, of the tenant that the API key belongs to, which cannot delete itself. A second admin key
         of that tenant has to approve: it posts to the step_up_url of the first answer, and the token it gets goes
-        into Godwit-Step-Up.
+        into Godwit-Step-Up. A key of an environment with the scope manage deletes the environment's tenants
+        without that approval; it then runs as the command environment.delete_tenant, with its evidence in the
+        environment's chain.
 
         It is done in two steps. The first request does nothing and is answered with 202, a command_id and a
         confirmation_token. The same request, with Godwit-Command and Godwit-Confirmation, executes; sent again it
         gets the same answer.
 
-        Needs an API key with the scope admin.
+        Needs an API key with the scope admin, or a key of the environment with the scope manage.
 
         tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
         Absent: the API key's own.
         environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        if_match: ETag of the object as the caller knows it, or * for any. If the object has another version, or
+        does not exist, the answer is 412.
         confirmation: confirmation_token of the first answer: executes what that request asked for. Absent:
         nothing is done yet.
         command: command_id of the first answer; goes with Godwit-Confirmation
@@ -5236,7 +5253,7 @@ class GodwitClient(Transport):
         answer: Asked | None = self._json(
             "DELETE",
             f"/v1/tenants/{path_segment(id)}",
-            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "Godwit-Confirmation": confirmation, "Godwit-Command": command, "Godwit-Step-Up": step_up},
         )
         return answer
 
