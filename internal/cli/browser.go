@@ -63,7 +63,7 @@ var portalLinks = &resource{
 		{title: "LINK", path: "id", kind: id},
 		{title: "NAME", path: "name"},
 		{title: "CAPABILITIES", path: "capabilities", spare: true},
-		{title: "EXPIRES", path: "expires_at", kind: when},
+		{title: "EXPIRES", path: "expires_at", kind: when, spare: true},
 		{title: "USED", path: "used_at", kind: when},
 		{title: "SESSION", path: "session_id", kind: id, spare: true},
 	},
