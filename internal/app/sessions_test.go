@@ -560,7 +560,7 @@ func portalCode(t *testing.T, srv *apptest.Server, fields apptest.Fields) string
 	t.Helper()
 	var link struct{ URL string }
 	srv.Must(apptest.Call{Path: "/v1/portal-links", Body: fields}, &link)
-	if !strings.HasPrefix(link.URL, srv.URL+"/portal/#code=gdc_") {
+	if !strings.HasPrefix(link.URL, srv.URL+"/portal/env_") || !strings.Contains(link.URL, "/#code=gdc_") {
 		t.Fatalf("link is %s", link.URL)
 	}
 	return linkCode(t, link.URL)

@@ -138,7 +138,7 @@ func (h *portalLinkHandlers) create(ctx context.Context, c *management.Caller, i
 	}
 	return &issuedPortalLinkOutput{
 		Location: "/v1/portal-links/" + l.ID.String(),
-		Body:     IssuedPortalLink{PortalLink: portalLinkView(l), URL: h.browser.URL("/portal/#code=" + code)},
+		Body:     IssuedPortalLink{PortalLink: portalLinkView(l), URL: h.browser.URL("/portal/" + c.Tenant.EnvironmentID.String() + "/#code=" + code)},
 	}, nil
 }
 
