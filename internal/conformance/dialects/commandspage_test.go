@@ -29,7 +29,11 @@ func TestCommandsPage(t *testing.T) {
 		t.Fatal("nothing is registered")
 	}
 	for _, d := range registry.Commands {
-		if !strings.Contains(page, "| `"+d.Name()+"` | `"+strings.Join(d.Scopes, ", ")+"` |") {
+		scopes := "`" + strings.Join(d.Scopes, ", ") + "`"
+		if len(d.Scopes) == 0 {
+			scopes = "–" // the API that submits it has checked the caller
+		}
+		if !strings.Contains(page, "| `"+d.Name()+"` | "+scopes+" |") {
 			t.Errorf("docs/commands.md does not list %s with its scope %v", d.Name(), d.Scopes)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/store"
 	"github.com/godwit-hq/godwit/internal/store/storetest"
@@ -81,7 +82,7 @@ func TestNodes(t *testing.T) {
 // The rows of a past day that processes counted apart become one; nothing is lost, and today's stay.
 func TestUsageOfEndedProcessesIsMerged(t *testing.T) {
 	s := open(t).(*Store)
-	now := suiteTime()
+	now := suiteTime
 	tenant := godwit.NewTenantID(now)
 	for day := range 3 {
 		for slot := range 4 {
