@@ -181,7 +181,7 @@ func tenantFlow(s *scene, page *browsertest.Page) (path string) {
 	path = browsertest.Value[string](page, `location.pathname`)
 	page.Go("/ui/tenants?find=ME-4")
 	page.WaitText("acme-42")
-	page.WaitText("1 tenants")
+	page.WaitText("1 tenant\n")
 	page.Go(path)
 	page.Click("Delete")
 	page.Fill("Type acme-42 to confirm", "acme-42")

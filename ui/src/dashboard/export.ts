@@ -1,4 +1,5 @@
 import { ownFetch, problem } from "../lib/api.svelte.ts";
+import { save } from "../lib/save.ts";
 import { say } from "../lib/toast.svelte.ts";
 import { sentence } from "../lib/advice.ts";
 
@@ -7,12 +8,7 @@ export async function download(path: string, file: string, headers: Record<strin
   try {
     const response = await ownFetch(path, { headers });
     if (!response.ok) throw await problem(response);
-    const url = URL.createObjectURL(await response.blob());
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = file;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    save(await response.blob(), file);
   } catch (error) {
     say(`${file} was not saved: ${sentence(error).what}`, "bad");
   }

@@ -22,6 +22,10 @@ export const session = {
   get known(): boolean {
     return known;
   },
+  /** Whether it has this very scope: some are not part of admin. */
+  has(scope: string): boolean {
+    return current?.scopes.includes(scope) === true;
+  },
   may(scope: string): boolean {
     return current?.scopes.includes(scope) === true || current?.scopes.includes("admin") === true;
   },
