@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/ui/browsertest"
 )
 
@@ -12,13 +13,15 @@ import (
 func TestAdministrationPages(t *testing.T) {
 	apptest.Backends(t, func(t *testing.T, o apptest.Options) {
 		s := newScene(t, o)
-		page := browsertest.Start(t).Open(t, s.URL+"/ui/")
+		browser := browsertest.Start(t)
+		page := browser.Open(t, s.URL+"/ui/")
 		page.Expect(401, "/v1/sessions/current")
 		page.SignIn(s.Key)
 		eventTypeFlow(s, page)
 		source := sourceFlow(s, page)
 		keyFlow(page)
 		command := commandFlow(s, page)
+		sessionFlow(s, t, browser, page)
 		tenant := tenantFlow(s, page)
 		environment := environmentFlow(s, page)
 		if o.Postgres {
@@ -41,6 +44,7 @@ func TestAdministrationPages(t *testing.T) {
 			{"evidence-none", "/ui/evidence?command=no.such"},
 			{"keys", "/ui/keys"},
 			{"keys-new", "/ui/keys?new=1"},
+			{"sessions", "/ui/sessions"},
 			{"notices", "/ui/notices"},
 			{"tenants", "/ui/tenants"},
 			{"tenants-new", "/ui/tenants?new=1"},
@@ -166,6 +170,21 @@ func commandFlow(s *scene, page *browsertest.Page) (path string) {
 	page.WaitText(gone.ID.String())
 	page.Settle()
 	return browsertest.Value[string](page, `location.pathname`)
+}
+
+// A session of another browser is ended; that browser has to sign in again.
+func sessionFlow(s *scene, t testing.TB, browser *browsertest.Browser, page *browsertest.Page) {
+	other := browser.Open(t, s.URL+"/ui/")
+	other.Expect(401, "/v1/")
+	other.SignIn(s.NewKey(s.Tenant, godwit.ScopeRead))
+	page.Go("/ui/sessions")
+	page.Wait(`document.querySelectorAll("tbody tr").length === 2`)
+	page.Do(`[...document.querySelectorAll("tbody tr")].find((r) => !r.innerText.includes("this one")).querySelector("button[aria-label^=End]").click()`)
+	page.Click("End the session")
+	page.Wait(`document.querySelectorAll("tbody tr").length === 1`)
+	page.Settle()
+	other.Go("/ui/endpoints")
+	other.WaitText("Sign in to Godwit")
 }
 
 // A tenant is created and found by a part of its uid; its deletion needs a second person, who approves in a session of their own.

@@ -10,6 +10,7 @@ import Keys from "./pages/Keys.svelte";
 import Nodes from "./pages/Nodes.svelte";
 import Notices from "./pages/Notices.svelte";
 import RunCommand from "./pages/RunCommand.svelte";
+import Sessions from "./pages/Sessions.svelte";
 import Settings from "./pages/Settings.svelte";
 import Source from "./pages/Source.svelte";
 import Sources from "./pages/Sources.svelte";
@@ -32,5 +33,6 @@ export const administration = [
   { path: "/environments", page: Environments, under: "/environments" },
   { path: "/environments/:id", page: Environment, under: "/environments" },
   { path: "/settings", page: Settings, under: "/settings" },
+  { path: "/sessions", page: Sessions, under: "/sessions" },
   { path: "/nodes", page: Nodes, under: "/nodes" },
 ] as const;

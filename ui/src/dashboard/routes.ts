@@ -72,6 +72,7 @@ export const navigation: readonly { readonly title: string; readonly items: read
       { path: "/tenants", text: "Tenants" },
       { path: "/environments", text: "Environments" },
       { path: "/keys", text: "Keys" },
+      { path: "/sessions", text: "Sessions" },
       { path: "/nodes", text: "Nodes" },
       { path: "/settings", text: "Settings" },
     ],
