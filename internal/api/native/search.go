@@ -49,12 +49,13 @@ type SearchEnd struct {
 	Next    string `json:"next,omitempty" doc:"Pass as cursor to go on; absent if no event is left"`
 }
 
+const listSearch listKind = 'f'
+
 // The bounds of the parameters.
 const (
-	listSearch  listKind = 'f'
-	searchLimit          = 50
-	mostFound            = 200
-	longestText          = 256
+	searchLimit = 50
+	mostFound   = 200
+	longestText = 256
 )
 
 var searchParameters = []string{"text", "type", "key", "source", "attribute", "since", "until", "limit", "cursor"}

@@ -119,7 +119,7 @@ func eventScan(t *testing.T, f *fixture) {
 	f.must(json.Unmarshal(whole[1].Attributes, &attributes))
 	same(t, "attributes", attributes["country"], "de")
 	for i, e := range scan(store.EventScan{Limit: 9, Bodies: true, Type: "order.*"}, 9) {
-		if (len(e.Body) > 0) != godwit.MatchPattern("order.*", e.Type) && e.Type != "orders.paid" || e.Type == "orders.paid" && e.Body != nil || e.Carried != nil && len(e.Carried) > 0 {
+		if (len(e.Body) > 0) != godwit.MatchPattern("order.*", e.Type) && e.Type != "orders.paid" || e.Type == "orders.paid" && e.Body != nil || len(e.Carried) > 0 {
 			t.Errorf("event %d of %s has the body %q", i, e.Type, e.Body)
 		}
 	}
