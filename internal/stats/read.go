@@ -76,6 +76,16 @@ func (s *Selection) Has(tenant godwit.TenantID, owners map[godwit.TenantID]Owner
 	return s.Environment.IsZero() || o.Environment == s.Environment
 }
 
+// distinct returns the endpoints without those named again: a store may read the pages of each by itself.
+func distinct(list []godwit.EndpointID) (once []godwit.EndpointID) {
+	for _, id := range list {
+		if !slices.Contains(once, id) {
+			once = append(once, id)
+		}
+	}
+	return once
+}
+
 // A Snapshot is what a store has besides pages.
 type Snapshot struct {
 	Began  time.Time // when the history begins; zero: it has not begun
@@ -169,6 +179,7 @@ func (s *Selection) scanLog(log [][]byte, owners map[godwit.TenantID]Owner, sinc
 // Read returns the series of a selection, with a point for each slot of the range.
 func Read(ctx context.Context, st Store, sel Selection, r Range) (list []*Series, began time.Time, err error) {
 	sel.Spans, sel.Parts = []Span{{r.Level, r.Since, r.Until}}, CountsPart|LatencyPart
+	sel.Endpoints = distinct(sel.Endpoints)
 	series := map[seriesKey]*Series{}
 	of := func(k seriesKey) *Series {
 		s := series[k]
@@ -227,6 +238,7 @@ func sortSeries(list []*Series) {
 // Top returns the series of a selection with the most failed attempts, and the number of all. It adds up counts first, in slots as long as possible, and
 // reads points and latencies of the first ones alone.
 func Top(ctx context.Context, st Store, sel Selection, r Range, limit int) (list []*Series, all int, began time.Time, err error) {
+	sel.Endpoints = distinct(sel.Endpoints)
 	rough := sel
 	rough.Spans, rough.Parts = Cover(r.Since, r.Until, r.Level), CountsPart
 	totals := map[seriesKey]*Series{}
@@ -269,6 +281,7 @@ func Top(ctx context.Context, st Store, sel Selection, r Range, limit int) (list
 	if list = list[:min(limit, all)]; len(list) == 0 {
 		return list, all, snapshot.Began, nil
 	}
+	sel.Endpoints, sel.Tenants = nil, nil // those that were wanted are in the list, if they have counts
 	for _, s := range list {
 		if sel.Kind == OfEndpoint {
 			sel.Endpoints = append(sel.Endpoints, s.Endpoint)
@@ -295,6 +308,7 @@ type Failure struct {
 // Failures returns the causes of failed attempts of a selection of endpoints, the most frequent first.
 func Failures(ctx context.Context, st Store, sel Selection, r Range) (list []*Failure, began time.Time, err error) {
 	sel.Kind, sel.Spans, sel.Parts = OfEndpoint, Cover(r.Since, r.Until, r.Level), CausesPart
+	sel.Endpoints = distinct(sel.Endpoints)
 	seen := map[seriesKey]*Causes{}
 	add := func(k seriesKey, c Causes) {
 		if seen[k] == nil {

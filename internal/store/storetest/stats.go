@@ -17,6 +17,7 @@ var statsCases = []testCase{
 	{"minutes, hours and days", statsLevels},
 	{"tenants and environments are apart", statsApart},
 	{"many endpoints are folded in steps", statsManyEndpoints},
+	{"endpoints that are named count once", statsNamed},
 	{"causes of failures", statsCauses},
 	{"those of a deleted tenant go", statsOfDeleted},
 	{"old pages are swept", statsSwept},
@@ -222,6 +223,36 @@ func statsManyEndpoints(t *testing.T, f *fixture) {
 		t.Errorf("%d endpoints, %d shown", all, len(list))
 	}
 	f.counted("tenant", stats.Selection{Kind: stats.OfTenant, Owner: f.tenant}, stats.Counts{Events: 2})
+}
+
+func statsNamed(t *testing.T, f *fixture) {
+	second := f.newEndpoint()
+	f.accept(f.fanOut(f.makeEvent(), f.endpoint, second))
+	f.accept(f.fanOut(f.makeEvent(), second))
+	f.record(f.attempted(f.claimOne(f.endpoint), godwit.DeliveryTerminal))
+	hour := f.now.Unix() / 3600 * 3600
+	r := stats.Range{Level: stats.Minute, Since: hour, Until: hour + 3600}
+	for _, when := range []string{"log", "pages"} {
+		for _, owner := range []godwit.TenantID{f.tenant, {}} {
+			sel := stats.Selection{Kind: stats.OfEndpoint, Owner: owner, Endpoints: []godwit.EndpointID{f.endpoint, second, f.endpoint}}
+			list, all, _, err := stats.Top(f.ctx, f.s, sel, r, 1)
+			f.must(err)
+			if all != 2 || len(list) != 1 || list[0].Endpoint != f.endpoint || list[0].Total.Counts != (stats.Counts{Events: 1, Failed: 1, Dead: 1}) {
+				t.Errorf("%s: %d endpoints, the first %+v", when, all, list)
+			}
+			list, _, err = stats.Read(f.ctx, f.s, sel, r)
+			f.must(err)
+			if len(list) != 2 || list[0].Total.Events != 1 || list[1].Total.Events != 2 {
+				t.Errorf("%s: %+v", when, list)
+			}
+			causes, _, err := stats.Failures(f.ctx, f.s, sel, r)
+			f.must(err)
+			if len(causes) != 1 || causes[0].Count != 1 {
+				t.Errorf("%s: %d causes", when, len(causes))
+			}
+		}
+		f.fold(true)
+	}
 }
 
 func statsCauses(t *testing.T, f *fixture) {
