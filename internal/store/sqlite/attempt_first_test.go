@@ -24,8 +24,10 @@ func fill(v reflect.Value) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem())
-	case reflect.Array: // an id
-		v.Index(7).SetUint(7)
+	case reflect.Uint8:
+		v.SetUint(7)
+	case reflect.Array:
+		fill(v.Index(v.Len() - 1))
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			v.Set(reflect.ValueOf(noon))
