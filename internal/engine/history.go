@@ -59,7 +59,8 @@ func (h *historian) turn(ctx context.Context) {
 	// A node that begins to lead folds at once: the one before may have left rows behind.
 	f := store.StatsFold{Apply: !h.led || now.Sub(h.folded) >= foldEvery || now.Before(h.folded), Aside: !h.aside}
 	h.led = true
-	if f.Apply {
+	folds := f.Apply
+	if folds {
 		h.folded = now
 	}
 	for {
@@ -72,6 +73,9 @@ func (h *historian) turn(ctx context.Context) {
 		}
 		h.aside, f.Aside = true, false
 		h.report(step)
+		if step.Whole {
+			f.Apply = false // what is committed from now on is folded the next time: a busy server always has some
+		}
 		if !step.More {
 			break
 		}
@@ -79,7 +83,7 @@ func (h *historian) turn(ctx context.Context) {
 			return
 		}
 	}
-	if f.Apply && (now.Sub(h.swept) >= h.cfg.Retention.Interval || now.Before(h.swept)) {
+	if folds && (now.Sub(h.swept) >= h.cfg.Retention.Interval || now.Before(h.swept)) {
 		h.swept = now
 		h.sweep(ctx)
 	}

@@ -30,6 +30,8 @@ type tampered struct {
 	beat   func(beat func() (*godwit.Cluster, error)) (*godwit.Cluster, error)
 	load   func(load func() (*store.LoadedEndpoint, error)) (*store.LoadedEndpoint, error)
 	sweep  func(sweep func() (*store.Swept, error)) (*store.Swept, error)
+	folded func() // after each step of the history's fold
+	aged   func() // after each sweep of the history
 }
 
 func (s *tampered) Commit(ctx context.Context, b *store.Batch) (*store.Committed, error) {
@@ -80,6 +82,22 @@ func (s *tampered) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, erro
 		return call()
 	}
 	return s.sweep(call)
+}
+
+func (s *tampered) FoldStats(ctx context.Context, f store.StatsFold) (*store.StatsFolded, error) {
+	step, err := s.Store.FoldStats(ctx, f)
+	if s.folded != nil {
+		s.folded()
+	}
+	return step, err
+}
+
+func (s *tampered) SweepStats(ctx context.Context, w store.StatsSweep) (int64, bool, error) {
+	removed, more, err := s.Store.SweepStats(ctx, w)
+	if s.aged != nil {
+		s.aged()
+	}
+	return removed, more, err
 }
 
 // boot starts a server on SQLite whose engine uses the tampered store. Leases outlast every step of a manual clock, unless

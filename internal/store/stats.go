@@ -33,6 +33,7 @@ type StatsFold struct {
 // StatsFolded is the result of a step.
 type StatsFolded struct {
 	More    bool // there is a next step
+	Whole   bool // this step merged all that was in the log
 	Aside   int  // log rows set aside, because they cannot be decoded
 	Damaged int  // pages that could not be decoded, and begin anew
 }

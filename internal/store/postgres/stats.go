@@ -111,7 +111,8 @@ func (s *history) mergeLog(ctx context.Context, tx pgx.Tx, f store.StatsFold, ou
 	if err != nil || len(merged)+len(aside) == 0 || !f.Apply && committed < 2 {
 		return err
 	}
-	out.More, out.Aside = f.Apply || len(merged)+len(aside) == logRows, len(aside)
+	out.Whole = len(merged)+len(aside) < logRows
+	out.More, out.Aside = f.Apply || !out.Whole, len(aside)
 	if len(aside) > 0 {
 		if _, err := tx.Exec(ctx, `UPDATE stats_log SET state = $2 WHERE ctid = ANY ($1)`, aside, logAside); err != nil {
 			return err

@@ -78,7 +78,8 @@ func (s *history) FoldStats(ctx context.Context, f store.StatsFold) (*store.Stat
 	case read == 0 || !f.Apply && committed < 2:
 		return out, nil
 	}
-	out.More, out.Aside = f.Apply || read == logRows, len(aside)
+	out.Whole = read < logRows
+	out.More, out.Aside = f.Apply || !out.Whole, len(aside)
 	state, entries := logMerged, 4096
 	if f.Apply {
 		state, entries = logReady, store.StatsRowEntries
