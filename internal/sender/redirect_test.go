@@ -69,6 +69,9 @@ func TestRedirectKeepsTheRequest(t *testing.T) {
 			if want := target.url() + "?x=1"; x.URL != want || len(x.Hops) != 1 || x.Hops[0] != (godwit.Hop{Status: status, From: st.url(), To: want}) {
 				t.Errorf("ended at %s by %+v", x.URL, x.Hops)
 			}
+			if x.Sent != nil {
+				t.Errorf("kept the header of an earlier hop: %v", x.Sent)
+			}
 			seen := tr.all()
 			if len(seen) != 2 {
 				t.Fatalf("%d requests", len(seen))

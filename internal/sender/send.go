@@ -56,7 +56,7 @@ func (s *Sender) Send(ctx context.Context, r *Request) (x godwit.Exchange) {
 		x.Hops = append(x.Hops, godwit.Hop{Status: x.Status, From: from, To: next.String()})
 		x.URL, at = next.String(), newDestination(next)
 		x.Status, x.Header, x.Body, x.BodyCapped = 0, nil, nil, false
-		x.Proto, x.RemoteAddr, x.Reused = "", "", false
+		x.Proto, x.RemoteAddr, x.Reused, x.Sent = "", "", false, nil
 	}
 }
 
