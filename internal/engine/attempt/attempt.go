@@ -205,7 +205,7 @@ func traceOf(t *Target, job *Job, x *godwit.Exchange, v *godwit.Verdict) godwit.
 	tr := godwit.Trace{Proto: x.Proto, RemoteAddr: x.RemoteAddr, Hops: x.Hops, Problem: v.Problem}
 	wire := godwit.Wire{Timing: godwit.NewWireTiming(x.Timing), Cut: x.BodyCapped || len(x.Body) > godwit.MaxBodyExcerpt}
 	if x.Sent != nil {
-		wire.Request, wire.Response = fields(x.Sent, t.headers), fields(x.Header, nil)
+		wire.Request, wire.Response = fields(x.Sent, t.headers), fields(x.Header, t.headers)
 	}
 	if !wire.Empty() {
 		tr.Wire = &wire

@@ -45,7 +45,7 @@ func (s *sampler) take(second int64) bool {
 }
 
 // fields lists header fields in order, as "Name: value". It masks secrets: credentials, cookies, and the values of the endpoint's own header fields, which are stored
-// encrypted. Signatures are no secrets.
+// encrypted, also where a receiver sends them back. Signatures are no secrets.
 func fields(h http.Header, own map[string]string) (list []string) {
 	private := make(map[string]bool, len(own))
 	for name := range own {
@@ -54,7 +54,7 @@ func fields(h http.Header, own map[string]string) (list []string) {
 	left := maxFieldBytes
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
-			if private[name] || secretField(name) {
+			if private[name] || secretField(name) || repeats(value, own) {
 				value = mask(value)
 			}
 			field := name + ": " + profile.Excerpt(value, maxFieldValue)
@@ -67,15 +67,31 @@ func fields(h http.Header, own map[string]string) (list []string) {
 	return list
 }
 
+// leastSecret is the length from which the value of an endpoint's own header field is looked for in other values: a short one stands in many by chance.
+const leastSecret = 8
+
+// repeats reports whether a value holds that of an endpoint's own header field.
+func repeats(value string, own map[string]string) bool {
+	for _, secret := range own {
+		if len(secret) >= leastSecret && strings.Contains(value, secret) {
+			return true
+		}
+	}
+	return false
+}
+
 // secretField reports whether a field holds a secret by its name.
 func secretField(name string) bool {
 	switch name = strings.ToLower(name); name {
-	case "idempotency-key", "sec-websocket-key", "www-authenticate", "proxy-authenticate":
+	case "idempotency-key", "sec-websocket-key", "surrogate-key", "www-authenticate", "proxy-authenticate":
 		return false
-	case "authorization", "cookie", "set-cookie", "proxy-authorization", "authentication-info":
+	case "authorization", "proxy-authorization", "authentication-info", "x-auth":
 		return true
 	}
-	for _, part := range []string{"secret", "token", "password", "passwd", "api-key", "apikey", "credential", "session", "auth-key", "access-key"} {
+	if strings.HasSuffix(name, "-key") && !strings.HasSuffix(name, "idempotency-key") { // keys of gateways: Ocp-Apim-Subscription-Key, X-Functions-Key
+		return true
+	}
+	for _, part := range []string{"secret", "token", "password", "passwd", "api-key", "apikey", "credential", "session", "cookie", "authorization", "jwt", "csrf", "xsrf"} {
 		if strings.Contains(name, part) {
 			return true
 		}
