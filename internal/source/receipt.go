@@ -11,6 +11,9 @@ import (
 // receiptEvery is how far the stored time of a source's last request may be behind: a write for every request would cost as much as the event.
 const receiptEvery = time.Minute
 
+// receiptTimeout bounds the write: the answer of the request waits for it.
+const receiptTimeout = 2 * time.Second
+
 // receipts remembers what this node has noted, so that requests that come at the same moment do not all write.
 type receipts struct {
 	mu   sync.Mutex
@@ -23,7 +26,9 @@ func (s *Sources) Received(ctx context.Context, src *godwit.Source) {
 	if now.Sub(src.LastReceivedAt) < receiptEvery || !s.receipts.due(src.ID, now) {
 		return
 	}
-	if err := s.cfg.Store.ReceivedAt(context.WithoutCancel(ctx), src.ID, now); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiptTimeout)
+	defer cancel()
+	if err := s.cfg.Store.ReceivedAt(ctx, src.ID, now); err != nil {
 		s.cfg.Log.Warn("receipt of a source not noted", "source", src.ID.String(), "error", err)
 	}
 }
