@@ -48,7 +48,8 @@ type SessionFilter struct {
 	Now         time.Time // when expired sessions are left out
 }
 
-// KeepLinks is how long the sweep leaves a link after it has expired, so that its second use can be told from an unknown code.
+// KeepLinks is how long the sweep leaves a link after it has expired, so that its second use can be told from an unknown code. It leaves a link whose
+// session lives for longer.
 const KeepLinks = 7 * 24 * time.Hour
 
 // SessionDetail is the part of a session that stores keep as one document.

@@ -241,6 +241,7 @@ func endSessionsOfTenant(ctx context.Context, q session, id godwit.TenantID) err
 	return nil
 }
 
+// sessions removes sessions that are over and links that are long expired. The link of a session that lives stays, so that it can be revoked.
 func (w *sweep) sessions(ctx context.Context) error {
 	err := w.remove(ctx, &w.swept.Sessions, `DELETE FROM sessions WHERE ctid = ANY (ARRAY(
 		SELECT ctid FROM sessions WHERE idle_until <= $1 ORDER BY idle_until LIMIT $2 FOR UPDATE SKIP LOCKED))`, w.Now, w.limit)
@@ -248,5 +249,6 @@ func (w *sweep) sessions(ctx context.Context) error {
 		return err
 	}
 	return w.remove(ctx, &w.swept.Sessions, `DELETE FROM sign_in_links WHERE ctid = ANY (ARRAY(
-		SELECT ctid FROM sign_in_links WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, w.Now.Add(-store.KeepLinks), w.limit)
+		SELECT l.ctid FROM sign_in_links AS l WHERE l.expires_at <= $1 AND NOT EXISTS (SELECT FROM sessions AS s WHERE s.link_id = l.id)
+		ORDER BY l.expires_at LIMIT $2 FOR UPDATE OF l SKIP LOCKED))`, w.Now.Add(-store.KeepLinks), w.limit)
 }

@@ -280,13 +280,14 @@ func endSessionsOfTenant(c *conn, id godwit.TenantID) error {
 	return nil
 }
 
-// sweepSessions removes sessions that are over and links that are long expired.
+// sweepSessions removes sessions that are over and links that are long expired. The link of a session that lives stays, so that it can be revoked.
 func sweepSessions(c *conn, now time.Time, limit int, out *store.Swept) (more bool, err error) {
 	n, err := c.exec("DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE idle_until <= ? ORDER BY idle_until LIMIT ?)", micros(now), int64(limit))
 	if err != nil {
 		return false, err
 	}
-	links, err := c.exec("DELETE FROM sign_in_links WHERE id IN (SELECT id FROM sign_in_links WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
+	links, err := c.exec("DELETE FROM sign_in_links WHERE id IN (SELECT l.id FROM sign_in_links AS l WHERE l.expires_at <= ? AND "+
+		"NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.link_id = l.id) ORDER BY l.expires_at LIMIT ?)",
 		micros(now.Add(-store.KeepLinks)), int64(limit))
 	out.Sessions = n + links
 	return n == int64(limit) || links == int64(limit), err

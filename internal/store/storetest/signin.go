@@ -241,4 +241,22 @@ func sessionSweep(t *testing.T, f *fixture) {
 	got(f.s.LinkByHash(f.ctx, link.Hash))(t)
 	f.tick(store.KeepLinks)
 	same(t, "sessions and links swept", count(100), int64(2))
+
+	// A portal may be open for longer than its link is kept. The link can be revoked until then.
+	long := makeLink(f)
+	f.must(f.s.CreateLink(f.ctx, long))
+	open := makePortalSession(f, long)
+	open.ExpiresAt = f.now.Add(2 * store.KeepLinks)
+	open.IdleUntil = open.ExpiresAt
+	f.must(f.s.RedeemLink(f.ctx, long.ID, open))
+	f.tick(store.KeepLinks + time.Hour)
+	same(t, "links of open portals swept", count(100), int64(0))
+	if ended := got(f.s.RevokeLink(f.ctx, f.tenant, long.ID))(t); ended == nil || ended.ID != open.ID {
+		t.Errorf("the link of an open portal ended %v", ended)
+	}
+	again := makeLink(f)
+	f.must(f.s.CreateLink(f.ctx, again))
+	f.must(f.s.RedeemLink(f.ctx, again.ID, makePortalSession(f, again)))
+	f.tick(store.KeepLinks + time.Hour)
+	same(t, "sessions and their links swept", count(100), int64(2))
 }
