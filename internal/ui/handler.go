@@ -87,8 +87,7 @@ func (h *handler) read() error {
 }
 
 func newFile(name string, content []byte) (file, error) {
-	sum := sha256.Sum256(content)
-	f := file{plain: content, contentType: mime.TypeByExtension(path.Ext(name)), etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+	f := file{plain: content, contentType: mime.TypeByExtension(path.Ext(name)), etag: etag(content)}
 	if f.contentType == "" {
 		f.contentType = "application/octet-stream"
 	}
@@ -107,6 +106,11 @@ func newFile(name string, content []byte) (file, error) {
 		f.gzip = packed.Bytes()
 	}
 	return f, nil
+}
+
+func etag(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
 func (h *handler) dashboard(w http.ResponseWriter, r *http.Request) {
@@ -141,11 +145,14 @@ func (h *handler) embed(w http.ResponseWriter, r *http.Request) {
 	h.files[embedFile].send(w, r)
 }
 
-// page sends a page. Browsers ask each time whether it changed, since its name stays.
+// page sends a page. Browsers ask each time whether it changed, since its name stays. The policy is part of the tag: some browsers go on with the header
+// fields that they have stored when they are told that a page is as before, and an origin that may no longer frame it still could.
 func (h *handler) page(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.files[name].send(w, r)
+	f := h.files[name]
+	f.etag = etag([]byte(f.etag + w.Header().Get("Content-Security-Policy")))
+	f.send(w, r)
 }
 
 // asset sends a file whose name has a digest of its content.

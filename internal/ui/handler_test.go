@@ -96,6 +96,20 @@ func TestOnlyTheAncestorsMayFrameThePortal(t *testing.T) {
 	}
 }
 
+// A browser that has the page gets it anew when other pages may frame it: not all take a new policy from an answer without a body.
+func TestAChangedPolicyChangesThePage(t *testing.T) {
+	ancestors := []string{"https://app.example.com"}
+	h := newHandler(t, Config{Ancestors: func(context.Context, string) ([]string, error) { return ancestors, nil }})
+	tag := get(h, "/portal/env_1/").Header().Get("Etag")
+	if w := get(h, "/portal/env_1/", "If-None-Match", tag); w.Code != 304 {
+		t.Errorf("with the same policy: %d", w.Code)
+	}
+	ancestors = nil
+	if w := get(h, "/portal/env_1/", "If-None-Match", tag); w.Code != 200 {
+		t.Errorf("with another policy: %d", w.Code)
+	}
+}
+
 func TestPagesOfOthersMayLoadTheElement(t *testing.T) {
 	w := get(newHandler(t, Config{}), "/portal/embed.js")
 	if w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/javascript") || w.Header().Get("Access-Control-Allow-Origin") != "*" || w.Header().Get("Cross-Origin-Resource-Policy") != "cross-origin" {
