@@ -146,7 +146,10 @@ func (b *Browser) checkOrigin(r *http.Request, required bool) error {
 		return nil
 	}
 	if len(values) == 1 {
-		own := []string{b.public.Scheme + "://" + b.public.Host, "http://" + r.Host, "https://" + r.Host}
+		own := []string{b.public.Scheme + "://" + b.public.Host, "https://" + r.Host}
+		if !b.secure() { // a page that came by http may be of another hand than this server
+			own = append(own, "http://"+r.Host)
+		}
 		if slices.Contains(own, values[0]) {
 			return nil
 		}
