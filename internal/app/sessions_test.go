@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -571,7 +572,7 @@ func TestPortal(t *testing.T) {
 		o.Clock = clock.NewManual(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 		srv := apptest.Start(t, o)
 		for name, test := range map[string]func(*testing.T, *apptest.Server){
-			"capabilities": portalActs, "links": portalLinks, "lifetimes": portalLives, "cookies": portalCookies, "bad links": portalBadLinks,
+			"capabilities": portalActs, "links": portalLinks, "streams": portalStreams, "lifetimes": portalLives, "cookies": portalCookies, "bad links": portalBadLinks,
 		} {
 			t.Run(name, func(t *testing.T) { test(t, srv) })
 		}
@@ -656,6 +657,37 @@ func portalLinks(t *testing.T, srv *apptest.Server) {
 	one.ended("after all portals were ended")
 	second.want(401, "unauthorized", second.do("POST", "/v1/sessions", `{"code":"`+open+`"}`, nil))
 	admin.current()
+}
+
+// A live stream tells nothing of what happens after its session was ended.
+func portalStreams(t *testing.T, srv *apptest.Server) {
+	b := openPortal(t, srv, apptest.Fields{"capabilities": []string{"view_endpoints"}})
+	req, err := http.NewRequestWithContext(t.Context(), "GET", srv.URL+"/v1/attempts/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range b.header {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Cookie", b.cookie)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	if lines.Scan(); resp.StatusCode != 200 { // the stream is open from here on
+		t.Fatalf("stream: %d %s", resp.StatusCode, lines.Text())
+	}
+	sink := apptest.NewSink(t)
+	srv.Endpoint(sink.URL("/"), apptest.Fields{"patterns": []string{"streamed"}})
+	srv.Must(apptest.Call{Method: "DELETE", Path: "/v1/sessions?kind=portal&tenant=" + srv.Tenant.String()}, nil)
+	srv.Publish("streamed", `{}`)
+	for lines.Scan() { // until the server closes it
+		if strings.HasPrefix(lines.Text(), "data: ") {
+			t.Errorf("after its end the session is told %s", lines.Text())
+		}
+	}
 }
 
 func portalLives(t *testing.T, srv *apptest.Server) {

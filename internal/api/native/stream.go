@@ -77,7 +77,7 @@ func (s *attemptStream) serve(w http.ResponseWriter, r *http.Request, c *managem
 	}
 }
 
-// A pulse ticks for as long as a stream is open, even when it is busy. At every tick the stream checks its API key again.
+// A pulse ticks for as long as a stream is open, even when it is busy. At every tick, and before each attempt, the stream checks its API key or session again.
 type pulse struct {
 	clock clock.Clock
 	beat  chan struct{}
@@ -97,14 +97,14 @@ func (p *pulse) stop()  { p.timer.Stop() }
 func (s *attemptStream) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse) (string, bool) {
 	select {
 	case item, open := <-items:
-		if !open {
+		if !open || !s.admitted(r) {
 			return "", false
 		}
 		return s.line(&item), true
 	case <-beat.beat:
 		beat.again()
-		if _, err := s.authorize(r, streamAccess); err != nil {
-			return "", false // the key was revoked or has expired
+		if !s.admitted(r) {
+			return "", false
 		}
 		return ": still here\n\n", true
 	case <-r.Context().Done():
@@ -118,6 +118,13 @@ func (s *attemptStream) next(r *http.Request, items <-chan engine.FeedItem, beat
 		}
 	}
 	return "", false
+}
+
+// admitted reports whether the key or the session of a running stream may still read it. It costs a look into memory, so that a stream tells nothing after
+// its session was ended.
+func (s *attemptStream) admitted(r *http.Request) bool {
+	_, err := s.authorize(r, streamAccess)
+	return err == nil
 }
 
 func (s *attemptStream) line(item *engine.FeedItem) string {
