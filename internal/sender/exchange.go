@@ -60,11 +60,6 @@ func (h *hop) connect(b *attemptContext) (*link, *offer, error) {
 func (h *hop) exchange(b *attemptContext, d *scratch, l *link, req *http.Request, whole bool, x *godwit.Exchange) (again bool) {
 	l.begin(b.at, h.sender.maxResponseHeader)
 	begin := steady()
-	defer func() {
-		if l.first > 0 {
-			h.firstByte = l.first - begin
-		}
-	}()
 	stopWatching := func() bool { return true }
 	if b.Context.Done() != nil {
 		stopWatching = context.AfterFunc(b.Context, l.cut)
@@ -76,6 +71,9 @@ func (h *hop) exchange(b *attemptContext, d *scratch, l *link, req *http.Request
 		d.in.Reset(l)
 		firstByte(b.Context, d)
 		resp, err = l.response(d.in, req)
+		if l.first > 0 { // read here: another attempt may have the link once it is given back
+			h.firstByte = l.first - begin
+		}
 	}
 	if err != nil {
 		stopWatching()
