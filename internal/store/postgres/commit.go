@@ -63,10 +63,11 @@ func (s *batches) Commit(ctx context.Context, b *store.Batch) (*store.Committed,
 	return c.committed(), nil
 }
 
-// surprising reports whether the transaction was rolled back because an assumption of the fast path does not hold.
+// surprising reports whether the transaction was rolled back because an assumption of the fast path does not hold, or because the
+// server chose it as the victim of a deadlock. Nothing of it is stored, so it can be repeated with care.
 func surprising(err error) bool {
 	switch sqlState(err) {
-	case stateUniqueViolation, stateLeaseLost, stateClaimLost, stateFanoutMoved:
+	case stateUniqueViolation, stateLeaseLost, stateClaimLost, stateFanoutMoved, stateDeadlock:
 		return true
 	}
 	return false

@@ -27,6 +27,7 @@ const (
 	stateRecordMoved     = "GW004" // raised by expect: a head or a record of a command
 	stateConfigBehind    = "GW005" // raised by expect
 	stateSerialization   = "40001"
+	stateDeadlock        = "40P01"
 	stateNoDatabase      = "3D000"
 	stateNoPrivilege     = "42501"
 	stateReadOnly        = "25006" // the server is a standby

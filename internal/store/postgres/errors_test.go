@@ -94,3 +94,13 @@ func TestTextThatPostgresRefusesIsCleaned(t *testing.T) {
 		t.Errorf("attempts %v, %v", as, err)
 	}
 }
+
+// A commit that was the victim of a deadlock is repeated: nothing of it is stored, and the database is not away.
+func TestDeadlockedCommitIsRepeated(t *testing.T) {
+	if !surprising(fmt.Errorf("commit: %w", &pgconn.PgError{Code: stateDeadlock})) {
+		t.Error("a commit is not repeated after a deadlock")
+	}
+	if surprising(&pgconn.PgError{Code: "53100"}) || surprising(nil) {
+		t.Error("a commit is repeated although the disk is full, or nothing failed")
+	}
+}
