@@ -352,15 +352,17 @@ describe("Fetch and edge runtimes", () => {
     assert.equal((await answer).status, 204);
   });
 
-  test("the core and the client import nothing of Node's", () => {
+  test("the core, the client and the portal's element import nothing but their own files", () => {
     const dist = new URL("../dist/", import.meta.url);
-    const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".js") && !/^(node|express)\.js$/.test(f));
+    const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".js") && !/^(node|express|portal\/react)\.js$/.test(f));
     assert.ok(files.length > 30);
     for (const file of files) {
       const source = readFileSync(new URL(file, dist), "utf8");
       assert.doesNotMatch(source, /from "(?!\.)|import\("|\brequire\(|\bprocess\.|\bBuffer\b/, file);
     }
-    const { dependencies, peerDependencies } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as Record<string, unknown>;
-    assert.deepEqual([dependencies, peerDependencies], [undefined, undefined]);
+    const about = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as Record<string, unknown>;
+    assert.equal(about["dependencies"], undefined);
+    // React is needed by the entry for React alone.
+    assert.deepEqual([about["peerDependencies"], about["peerDependenciesMeta"]], [{ react: ">=18" }, { react: { optional: true } }]);
   });
 });
