@@ -29,7 +29,7 @@ var portalRoutes = map[string][]godwit.Capability{
 	"GET /v1/events":              viewPayloads,
 	"GET /v1/events/search":       viewPayloads,
 	"GET /v1/events/{id}":         viewPayloads,
-	"GET /v1/events/{id}/explain": viewEndpoints,
+	"GET /v1/events/{id}/explain": viewPayloads,
 	"GET /v1/events/{id}/body":    viewPayloads,
 	"POST /v1/events/{id}/replay": replay,
 
@@ -68,9 +68,9 @@ var portalRoutes = map[string][]godwit.Capability{
 
 	"GET /v1/attempts/stream": viewEndpoints,
 
-	"GET /v1/dead-letters":              viewEndpoints,
+	"GET /v1/dead-letters":              viewPayloads,
 	"GET /v1/dead-letters/export":       viewPayloads,
-	"GET /v1/dead-letters/{id}":         viewEndpoints,
+	"GET /v1/dead-letters/{id}":         viewPayloads,
 	"POST /v1/dead-letters/{id}/replay": replay,
 	"POST /v1/dead-letters/replay":      replay,
 	"POST /v1/dead-letters/purge":       nil,

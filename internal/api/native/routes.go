@@ -12,7 +12,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events", listEventsDoc, h.events.list)
 	raw(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/search", searchEventsDoc(r), h.search.serve)
 	typed(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/{id}", getEventDoc, h.events.get)
-	typed(events, mayRead.Portal(godwit.ViewEndpoints), "GET /v1/events/{id}/explain", explainEventDoc, h.explain.explain)
+	typed(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/{id}/explain", explainEventDoc, h.explain.explain)
 	raw(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/{id}/body", eventBodyDoc(r), h.events.body)
 	typed(events, mayManage.Portal(godwit.Replay), "POST /v1/events/{id}/replay", replayEventDoc, h.events.replay)
 
@@ -54,9 +54,9 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	raw(deliveries, streamAccess, "GET /v1/attempts/stream", streamDoc(r), h.attempts.serve)
 
 	dead := r.section("Dead letters")
-	typed(dead, mayRead.Portal(godwit.ViewEndpoints), "GET /v1/dead-letters", listDeadLettersDoc, h.deadLetters.list)
+	typed(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters", listDeadLettersDoc, h.deadLetters.list)
 	raw(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters/export", exportDoc(r), h.export.serve)
-	typed(dead, mayRead.Portal(godwit.ViewEndpoints), "GET /v1/dead-letters/{id}", getDeadLetterDoc, h.deadLetters.get)
+	typed(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters/{id}", getDeadLetterDoc, h.deadLetters.get)
 	typed(dead, mayManage.Portal(godwit.Replay), "POST /v1/dead-letters/{id}/replay", replayDeadLetterDoc, h.deadLetters.replay)
 	typed(dead, mayManage.Portal(godwit.Replay), "POST /v1/dead-letters/replay", replayDeadLettersDoc, h.deadLetters.replayMany)
 	twoStep(dead, mayManage.Closed(), "POST /v1/dead-letters/purge", purgeDeadLettersDoc, h.deadLetters.purge)
