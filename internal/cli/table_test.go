@@ -20,9 +20,6 @@ var noon = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
 // Each file of testdata/tables has items of a noun, as the API shows them. The tables of several terminals are beside it.
 func TestTablesFitTheTerminal(t *testing.T) {
-	local := time.Local
-	time.Local = time.UTC
-	t.Cleanup(func() { time.Local = local })
 	files, err := filepath.Glob("testdata/tables/*.ndjson")
 	if err != nil || len(files) != len(resources) {
 		t.Fatalf("%d files for %d nouns, %v", len(files), len(resources), err)

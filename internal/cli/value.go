@@ -123,7 +123,7 @@ func ago(t, now time.Time) string {
 	text := span(d.Abs())
 	switch {
 	case text == "":
-		return t.Local().Format("2006-01-02 15:04")
+		return t.In(now.Location()).Format("2006-01-02 15:04")
 	case d.Abs() < time.Second:
 		return "now"
 	case d < 0:

@@ -222,7 +222,7 @@ func (p *Post) underWay(s Span) bool {
 func (h *History) Failed() (failed []string) {
 	for _, f := range h.Failures {
 		if h.explain(Away, balancer, f.Span) == nil {
-			failed = append(failed, fmt.Sprintf("%s through the balancer from %s to %s: status %d", f.Request, f.From, f.To, f.Status))
+			failed = append(failed, fmt.Sprintf("%s through the balancer from %s to %s: status %d: %s", f.Request, f.From, f.To, f.Status, f.Detail))
 		}
 	}
 	return failed

@@ -137,7 +137,7 @@ func TestFailed(t *testing.T) {
 		"a node was cut off":    {[]Fault{{at(3, 5), "cut", "a", Torn}}, 0},
 		"the database was away": {[]Fault{{at(3, 5), "failover", "", Torn}}, 0},
 	} {
-		h := &History{Failures: []Failure{{at(4, 6), "POST /", 502}}, Faults: c.faults}
+		h := &History{Failures: []Failure{{at(4, 6), "POST /", 502, "why"}}, Faults: c.faults}
 		if failed := h.Failed(); len(failed) != c.failed {
 			t.Errorf("%s: %v", name, failed)
 		}

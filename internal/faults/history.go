@@ -112,6 +112,7 @@ type Failure struct {
 	Span
 	Request string
 	Status  int
+	Detail  string // the start of the answer, or why there is none
 }
 
 // A Memory is the resident memory of a process.

@@ -115,9 +115,9 @@ func (w *Workload) AwaitNodes() {
 	for _, n := range w.cluster.Nodes {
 		key := fmt.Sprintf("recovery-of-a-node-%08d", w.number())
 		await(w.t, "node "+n.Name+" to accept a post", func() bool {
-			status := w.request(n, http.MethodPost, "/v1/events?type=recovery", key, map[string]any{"key": key}, nil)
+			status, detail := w.request(n, http.MethodPost, "/v1/events?type=recovery", key, map[string]any{"key": key}, nil)
 			if status >= 400 && status < 500 && status != busy {
-				w.t.Fatalf("post to node %s: status %d", n.Name, status)
+				w.t.Fatalf("post to node %s: status %d: %s", n.Name, status, detail)
 			}
 			return status == accepted
 		})
@@ -323,14 +323,15 @@ func (w *Workload) submit(n int, node *Node) (status int) {
 // call makes one request. It returns unknown when there was no complete answer. Failures of the balancer go into the history.
 func (w *Workload) call(n *Node, method, path, key string, body, into any) (status int) {
 	s := Span{From: w.h.Now()}
-	status = w.request(n, method, path, key, body, into)
+	status, detail := w.request(n, method, path, key, body, into)
 	if s.To = w.h.Now(); n == w.balancer && (status == unknown || status >= 500) {
-		add(w.h, &w.h.Failures, Failure{s, fmt.Sprintf("%s %s", method, path), status})
+		add(w.h, &w.h.Failures, Failure{s, fmt.Sprintf("%s %s", method, path), status, detail})
 	}
 	return status
 }
 
-func (w *Workload) request(n *Node, method, path, key string, body, into any) (status int) {
+// request returns the status of the answer and, if it is no success, the start of it or the reason for which there is none.
+func (w *Workload) request(n *Node, method, path, key string, body, into any) (status int, detail string) {
 	var text []byte
 	if body != nil {
 		var err error
@@ -349,15 +350,23 @@ func (w *Workload) request(n *Node, method, path, key string, body, into any) (s
 	}
 	resp, err := w.client.Do(req)
 	if err != nil {
-		return unknown
+		return unknown, err.Error()
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return unknown
+		return unknown, err.Error()
 	}
-	if resp.StatusCode < 300 && len(answer) > 0 && json.Unmarshal(answer, into) != nil && into != nil {
-		return unknown
+	if resp.StatusCode >= 300 {
+		return resp.StatusCode, string(answer[:min(len(answer), detailLength)])
 	}
-	return resp.StatusCode
+	if len(answer) > 0 && into != nil {
+		if err := json.Unmarshal(answer, into); err != nil {
+			return unknown, err.Error()
+		}
+	}
+	return resp.StatusCode, ""
 }
+
+// detailLength is how much of an answer a failure keeps.
+const detailLength = 300
