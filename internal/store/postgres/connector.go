@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,13 +25,14 @@ import (
 // more connection would be refused without need.
 type connector struct {
 	log *slog.Logger
-	// moved is called when a connection leads to another host than the last one did; may be nil.
-	moved func()
+	// renewed is called when a connection leads to another host than the last one did, or to a host that was down meanwhile; may be nil.
+	renewed func()
 
 	mu        sync.Mutex
 	failures  int       // in a row
 	since     time.Time // of the first of these failures
 	slow      bool      // all of these failures were timeouts
+	down      bool      // one of these failures tells that no server ran
 	next      time.Time // no attempt before
 	connected time.Time // when a host took the last connection
 	answered  time.Time // when the last query was answered
@@ -120,11 +122,18 @@ func (c *connector) failed(err error, began time.Time) {
 		return // later attempts tell more than this one
 	}
 	c.slow = timeout && (c.slow || c.failures == 0)
+	c.down = isDown(err) || c.down && c.failures > 0
 	if c.failures++; c.failures == 1 && c.last != (server{}) {
 		c.since = time.Now()
 		c.log.Warn("database does not take connections; tried again until it does", "error", err)
 	}
 	c.next = time.Now().Add(pauseAfter(c.failures))
+}
+
+// isDown reports whether an attempt to connect failed because no server ran, or one that was only starting or stopping. Connections that were made
+// before are dead then, though the pools do not know it yet.
+func isDown(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || sqlState(err) == stateCannotConnect
 }
 
 // answers notes that a query was answered. If connections took too long before, the database is back. A server that has rejected a connection may
@@ -141,23 +150,24 @@ func (c *connector) answers() {
 
 // took notes that a host took a connection.
 func (c *connector) took(s server) {
-	if c.take(s) && c.moved != nil {
-		c.moved()
+	if c.take(s) && c.renewed != nil {
+		c.renewed()
 	}
 }
 
-// take remembers the host, and reports whether it is another one than before.
-func (c *connector) take(s server) (moved bool) {
+// take remembers the host, and reports whether it is another one than before, or was down meanwhile.
+func (c *connector) take(s server) (renewed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	moved = c.last != (server{}) && c.last != s
+	moved := c.last != (server{}) && c.last != s
 	if c.failures > 0 && c.last != (server{}) {
 		c.log.Info("database takes connections again", "host", s.String(), "after", time.Since(c.since).Round(time.Millisecond))
 	} else if moved {
 		c.log.Info("database moved", "from", c.last.String(), "to", s.String())
 	}
+	renewed = moved || c.failures > 0 && c.down && c.last != (server{})
 	c.failures, c.last, c.connected = 0, s, time.Now()
-	return moved
+	return renewed
 }
 
 // find returns the host of the URL that a connection leads to.

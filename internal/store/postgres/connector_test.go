@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,4 +242,37 @@ func TestSlowServerIsNotAway(t *testing.T) {
 			}
 		}
 	})
+}
+
+// After a server was down, the connections that were made before are closed. A server that only rejected connections, or was slow, keeps them.
+func TestConnectionsBeforeAnOutageAreClosed(t *testing.T) {
+	down := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for _, test := range []struct {
+		name     string
+		failures []error
+		closed   bool
+	}{
+		{"no failure", nil, false},
+		{"refused", []error{down}, true},
+		{"starting", []error{&pgconn.PgError{Code: stateCannotConnect}}, true},
+		{"full", []error{&pgconn.PgError{Code: "53300"}}, false},
+		{"refused, then full", []error{down, &pgconn.PgError{Code: "53300"}}, true},
+		{"slow", []error{tooLong(t)}, false},
+	} {
+		closed := false
+		c := newConnector()
+		c.renewed = func() { closed = true }
+		c.took(server{"a", 1})
+		for _, err := range test.failures {
+			c.failed(err, time.Now())
+		}
+		c.took(server{"a", 1})
+		if closed != test.closed {
+			t.Errorf("%s: the connections are closed: %v", test.name, closed)
+		}
+		closed = false
+		if c.took(server{"a", 1}); closed {
+			t.Errorf("%s: closed again", test.name)
+		}
+	}
 }

@@ -74,7 +74,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		return nil, err
 	}
 	db := &database{log: o.Log, now: o.Time, connector: &connector{log: o.Log}}
-	db.connector.moved = db.forget
+	db.connector.renewed = db.forget
 	db.watchSessions(config.ConnConfig)
 	db.connector.attach(config.ConnConfig)
 	if err := prepareDatabase(ctx, config, &o); err != nil {

@@ -74,7 +74,8 @@ func endsSession(err *pgconn.PgError) bool {
 // watchSessions closes the connections to a server that is no longer the primary, and notes commits that were not replicated.
 func (d *database) watchSessions(config *pgx.ConnConfig) {
 	config.OnPgError = func(_ *pgconn.PgConn, err *pgconn.PgError) (keep bool) {
-		if err.Code == stateReadOnly {
+		switch err.Code {
+		case stateReadOnly, stateAdminShutdown, stateCrashShutdown:
 			d.forget()
 		}
 		return !endsSession(err)
@@ -84,6 +85,8 @@ func (d *database) watchSessions(config *pgx.ConnConfig) {
 
 // forget closes all connections once they are idle. It is called when a server refuses a write, and when a connection leads to another
 // server than the one before: connections that only read would get no error from a server that was fenced, and go on reading what it knew last.
+// It is also called when the server ends a session, and when it takes connections again after it was down: the other connections are dead as well, and each
+// would fail the first request that uses it.
 func (d *database) forget() {
 	if d.open.Load() {
 		d.hot.Reset()

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/postgrestest"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -167,4 +169,51 @@ func TestConnectionsThatEndAreReplaced(t *testing.T) {
 	if n := count(t, s, `SELECT count(*) FROM events`); n != 6 {
 		t.Errorf("%d events, want 6", n)
 	}
+}
+
+// When the server ends all sessions, the first request that notices it is the only one that fails: the pools close their other connections, also those
+// that were used too short a time ago to be tried before use.
+func TestDeadConnectionsFailOneRequest(t *testing.T) {
+	s := openAt(t, Options{HotConnections: 4, Connections: 4})
+	pools := []*pgxpool.Pool{s.hot, s.pool}
+	all := func(use func(*pgxpool.Conn)) {
+		var held []*pgxpool.Conn
+		for _, pool := range pools {
+			for range 4 {
+				conn, err := pool.Acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				held = append(held, conn)
+			}
+		}
+		for _, conn := range held {
+			use(conn)
+			conn.Release()
+		}
+	}
+	all(func(*pgxpool.Conn) {})
+	conn, err := s.pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot, err := s.hot.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := conn.Conn().PgConn().PID()
+	if _, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> $1`, own); err != nil {
+		t.Fatal(err)
+	}
+	conn.Release()
+	if err := hot.Ping(t.Context()); sqlState(err) != stateAdminShutdown {
+		t.Fatalf("the session was not ended: %v", err)
+	}
+	hot.Release()
+	all(func(conn *pgxpool.Conn) {
+		if err := conn.Ping(t.Context()); err != nil {
+			t.Errorf("a dead connection was lent: %v", err)
+		}
+	})
 }
