@@ -31,8 +31,9 @@ type Balancer struct {
 	repeats int           // requests given to a second node
 }
 
-// lookEvery is how often the balancer asks a node whether it is ready, and how long it waits for the answer.
-const lookEvery, lookTimeout = 100 * time.Millisecond, time.Second
+// lookEvery is how often the balancer asks a node whether it is ready. lookTimeout is how long it waits for the answer: a machine that is busy for a second
+// must not make all nodes look dead.
+const lookEvery, lookTimeout = 100 * time.Millisecond, 3 * time.Second
 
 // StartBalancer starts a balancer and returns when it has asked all nodes. It ends with the test.
 func StartBalancer(t testing.TB, nodes []*Node) *Balancer {
@@ -92,7 +93,7 @@ func (b *Balancer) Avoids(n *Node) {
 }
 
 // choose takes a ready node, or any node if none is: it has reasons that the client should see. The node counts the request until end is called.
-func (b *Balancer) choose(except *Node) (n *Node, end func()) {
+func (b *Balancer) choose(except *Node) (n *Node, ready bool, end func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	best := -1
@@ -109,7 +110,7 @@ func (b *Balancer) choose(except *Node) (n *Node, end func()) {
 		}
 	}
 	b.under[n]++
-	return n, func() {
+	return n, best == 2, func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.under[n]--
@@ -123,14 +124,16 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client has gone
 	}
-	n, end := b.choose(nil)
+	n, ready, end := b.choose(nil)
 	answer, err := b.forward(n, r, body)
 	end()
 	if err != nil && (unsent(err) || r.Header.Get("Idempotency-Key") != "") {
 		b.mu.Lock()
 		b.repeats++
 		b.mu.Unlock()
-		other, end := b.choose(n)
+		var end func()
+		var other *Node
+		other, ready, end = b.choose(n)
 		answer, err = b.forward(other, r, body)
 		end()
 	}
@@ -141,9 +144,15 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, values := range answer.header {
 		w.Header()[name] = values
 	}
+	if !ready {
+		w.Header().Set(noneReady, "true")
+	}
 	w.WriteHeader(answer.status)
 	_, _ = w.Write(answer.body)
 }
+
+// noneReady is the header field of answers that a node gave though it was not ready, because no node was.
+const noneReady = "Balancer-None-Ready"
 
 type answer struct {
 	status int

@@ -358,7 +358,11 @@ func (w *Workload) request(n *Node, method, path, key string, body, into any) (s
 		return unknown, err.Error()
 	}
 	if resp.StatusCode >= 300 {
-		return resp.StatusCode, string(answer[:min(len(answer), detailLength)])
+		detail = string(answer[:min(len(answer), detailLength)])
+		if resp.Header.Get(noneReady) != "" {
+			detail += " (no node was ready)"
+		}
+		return resp.StatusCode, detail
 	}
 	if len(answer) > 0 && into != nil {
 		if err := json.Unmarshal(answer, into); err != nil {
