@@ -59,19 +59,29 @@ func cutAgain(t *testing.T, cuts, failSyncs int) {
 	}
 	begun := time.Now()
 	var sum totals
-	for done := 0; done < cuts && !t.Failed(); done += cutsEach {
-		sum.add(run(t, rand.Uint64(), min(cutsEach, cuts-done), failSyncs))
+	done := 0
+	for ; (done < cuts || !sum.whole() && done < mostSeries*cuts) && !t.Failed(); done += cutsEach {
+		sum.add(run(t, rand.Uint64(), cutsEach, failSyncs))
 		if os.Getenv(cutsVariable) != "" {
-			fmt.Printf("%d cuts in %s: %s\n", min(done+cutsEach, cuts), time.Since(begun).Round(time.Second), &sum)
+			fmt.Printf("%d cuts in %s: %s\n", done+cutsEach, time.Since(begun).Round(time.Second), &sum)
 		}
 	}
-	t.Logf("%d cuts: %s", cuts, &sum)
-	if !t.Failed() && (sum.events == 0 || sum.commands == 0 || sum.accepted == 0 || sum.restarts == 0) {
+	t.Logf("%d cuts: %s", done, &sum)
+	if !t.Failed() && !sum.whole() {
 		t.Error("not everything happened at least once: the test shows too little")
 	}
 }
 
+// mostSeries bounds how many times the planned cuts are made. On a busy machine a life ends early, and perhaps no cut of the plan meets a WAL that had begun
+// anew; the test goes on until one does.
+const mostSeries = 10
+
 type totals struct{ events, endpoints, keys, commands, accepted, restarts int }
+
+// whole reports whether everything happened at least once.
+func (a *totals) whole() bool {
+	return a.events > 0 && a.commands > 0 && a.accepted > 0 && a.restarts > 0
+}
 
 func (a *totals) add(b totals) {
 	a.events += b.events
