@@ -28,7 +28,7 @@ func TestEnvironmentOfThePortal(t *testing.T) {
 			t.Errorf("at first %v may frame the portal", list)
 		}
 		document := `{"name":"Staging","allowed_origins":["https://app.example.com","http://localhost:3000"],"theme":{"light":{"accent":"#0a66c2"},"dark":{"accent":"#70b5f9"},
-			"font":"Inter, sans-serif","radius":0,"logo":"data:image/svg+xml;base64,PHN2Zy8+","words":{"title":"Acme webhooks","help_url":"https://help.example.com/"}}}`
+			"font":"Inter, sans-serif","radius":0,"logo":"data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=","words":{"title":"Acme webhooks","help_url":"https://help.example.com/"}}}`
 		put := func(status int) *apptest.Response {
 			return p.want(status, p.Call(apptest.Call{Method: http.MethodPut, Path: "/v1/environments/staging", Body: document}))
 		}

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"net/url"
@@ -152,41 +150,6 @@ func checkImage(field, image string) error {
 		}
 	}
 	return nil
-}
-
-// checkSVG refuses documents that are not SVG, or that hold script. Pages show the image as an image, where script does not run and nothing is
-// loaded; this is a second wall, for a copy that is opened by itself.
-func checkSVG(content []byte) error {
-	d := xml.NewDecoder(bytes.NewReader(content))
-	for first := true; ; {
-		token, err := d.Token()
-		if err == io.EOF && !first {
-			return nil
-		}
-		if err != nil {
-			return errors.New("it is not well-formed XML")
-		}
-		switch t := token.(type) {
-		case xml.Directive:
-			if !strings.HasPrefix(strings.ToUpper(string(t)), "DOCTYPE SVG") || bytes.ContainsRune(t, '[') {
-				return errors.New("it declares entities or is of another type")
-			}
-		case xml.StartElement:
-			if first && t.Name.Local != "svg" {
-				return errors.New("its first element is not svg")
-			}
-			first = false
-			if name := strings.ToLower(t.Name.Local); name == "script" || name == "foreignobject" || name == "handler" || name == "iframe" {
-				return fmt.Errorf("it has an element %s", name)
-			}
-			for _, a := range t.Attr {
-				name, value := strings.ToLower(a.Name.Local), strings.ToLower(strings.TrimSpace(a.Value))
-				if strings.HasPrefix(name, "on") || name == "href" && !strings.HasPrefix(value, "#") && !strings.HasPrefix(value, "data:image/") {
-					return fmt.Errorf("it has an attribute %s that runs script or names another document", name)
-				}
-			}
-		}
-	}
 }
 
 func checkWords(w *godwit.ThemeWords) error {

@@ -43,7 +43,7 @@ func TestThemeErrorsNameTheMember(t *testing.T) {
 	png := func(text string) string { return pngImage + base64.StdEncoding.EncodeToString([]byte(pngFirst+text)) }
 	good := godwit.Theme{
 		Light: godwit.Palette{Accent: "#0A66c2", Border: "#000000"}, Font: `Inter, "Segoe UI", sans-serif`, Radius: new(int), Logo: png(""),
-		Favicon: svg(`<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd"><svg xmlns="http://www.w3.org/2000/svg"><use href="#a"/></svg>`),
+		Favicon: svg(`<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><use href="#a"/></svg>`),
 		Words:   godwit.ThemeWords{Title: "Größe", HelpURL: "https://help.example.com/a?b=c"},
 	}
 	if err := checkPortal(&godwit.Portal{Theme: good}); err != nil {
@@ -88,15 +88,6 @@ func TestThemeErrorsNameTheMember(t *testing.T) {
 			t.Errorf("%s: got %v", c.field, err)
 		}
 	}
-}
-
-func FuzzSVG(f *testing.F) {
-	f.Add([]byte(`<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>`))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		if err := checkSVG(content); err == nil && !strings.Contains(string(content), "svg") {
-			t.Errorf("%q is taken for an image", content)
-		}
-	})
 }
 
 func FuzzOrigin(f *testing.F) {
