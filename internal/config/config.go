@@ -162,7 +162,7 @@ type Sessions struct {
 	Idle Duration `name:"idle" default:"12h" placeholder:"DURATION"`
 	// How long a session of the dashboard lives at most. A portal link says it for its own. Defaults to 7d.
 	Lifetime Duration `name:"lifetime" default:"7d" placeholder:"DURATION"`
-	// Sign-ins from one address that may fail within a minute. Further ones get 429. 0 means no limit. Defaults to 10.
+	// Sign-ins from one address, with keys or codes that begin alike, that may fail within a minute on a node. Further ones get 429. 0 means no limit. Defaults to 10.
 	FailuresPerMinute int `name:"failures-per-minute" default:"10" placeholder:"N"`
 }
 

@@ -7,32 +7,47 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// Failures limits how often an address may fail within a minute, without a word about other addresses. An IPv6 network of 64 bits counts as one address,
-// since its owner has them all.
+// Failures limits how often an address may fail within a minute with credentials that begin alike. Others are not affected: neither other addresses nor,
+// at the same address, credentials that begin otherwise. Behind a proxy that is not trusted all clients have one address, and one of them must not lock out the
+// others. An IPv6 network of 64 bits counts as one address, since its owner has them all.
+//
+// The limit does not make credentials safe, which their 256 random bits do. It slows a client down that repeats a wrong one, or that knows the beginning of one.
 type Failures struct {
-	limit int
-	now   func() time.Time
+	limit  int
+	steady func() time.Duration // a clock that is never set
 
 	mu     sync.Mutex
-	counts map[netip.Prefix]*failureCount
+	counts map[failing]*failureCount
+}
+
+// failing is what failures are counted by.
+type failing struct {
+	network netip.Prefix
+	hint    string // beginning of the credential
 }
 
 type failureCount struct {
-	until time.Time
+	until time.Duration
 	n     int
 }
 
 const (
 	failurePeriod = time.Minute
-	maxAddresses  = 10_000 // beyond that, counts of others are forgotten, not addresses refused
+	maxFailing    = 10_000 // beyond that, counts of others are forgotten, not clients refused
 )
 
-// NewFailures returns a limit. A limit that is not positive allows any number.
-func NewFailures(limit int, now func() time.Time) *Failures {
-	return &Failures{limit: limit, now: now, counts: map[netip.Prefix]*failureCount{}}
+// NewFailures returns a limit. steady tells the time since a moment in the past: if the machine's clock is set, a lock-out lasts as long as it should. A limit that is not
+// positive allows any number.
+func NewFailures(limit int, steady func() time.Duration) *Failures {
+	return &Failures{limit: limit, steady: steady, counts: map[failing]*failureCount{}}
+}
+
+func failingOf(address, credential string) failing {
+	return failing{networkOf(address), godwit.TokenHint(credential)}
 }
 
 func networkOf(address string) netip.Prefix {
@@ -48,48 +63,49 @@ func networkOf(address string) netip.Prefix {
 	return p
 }
 
-// Check refuses an address that has failed too often.
-func (f *Failures) Check(address string) error {
+// Check refuses an address that has failed too often with credentials that begin like this one.
+func (f *Failures) Check(address, credential string) error {
 	if f.limit <= 0 {
 		return nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c, now := f.counts[networkOf(address)], f.now()
-	if c == nil || !now.Before(c.until) || c.n < f.limit {
+	c, now := f.counts[failingOf(address, credential)], f.steady()
+	if c == nil || now >= c.until || c.n < f.limit {
 		return nil
 	}
-	wait := int(math.Ceil(c.until.Sub(now).Seconds()))
-	return problem.TooManyRequests.With("too many sign-ins from this address have failed; wait %d seconds", wait).WithHeader("Retry-After", strconv.Itoa(wait))
+	wait := int(math.Ceil((c.until - now).Seconds()))
+	return problem.TooManyRequests.With("too many sign-ins from this address with a credential that begins like this one have failed; wait %d seconds", wait).
+		WithHeader("Retry-After", strconv.Itoa(wait))
 }
 
 // Add counts a failure.
-func (f *Failures) Add(address string) {
+func (f *Failures) Add(address, credential string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	network, now := networkOf(address), f.now()
-	c := f.counts[network]
-	if c == nil || !now.Before(c.until) {
-		if c == nil && len(f.counts) >= maxAddresses {
+	by, now := failingOf(address, credential), f.steady()
+	c := f.counts[by]
+	if c == nil || now >= c.until {
+		if c == nil && len(f.counts) >= maxFailing {
 			f.makeRoom(now)
 		}
-		c = &failureCount{until: now.Add(failurePeriod)}
-		f.counts[network] = c
+		c = &failureCount{until: now + failurePeriod}
+		f.counts[by] = c
 	}
 	c.n++
 }
 
 // makeRoom removes what has passed or, if there is nothing, one arbitrary count.
-func (f *Failures) makeRoom(now time.Time) {
-	for network, c := range f.counts {
-		if !now.Before(c.until) {
-			delete(f.counts, network)
+func (f *Failures) makeRoom(now time.Duration) {
+	for by, c := range f.counts {
+		if now >= c.until {
+			delete(f.counts, by)
 		}
 	}
-	for network := range f.counts {
-		if len(f.counts) < maxAddresses {
+	for by := range f.counts {
+		if len(f.counts) < maxFailing {
 			return
 		}
-		delete(f.counts, network)
+		delete(f.counts, by)
 	}
 }

@@ -80,7 +80,7 @@ type Config struct {
 	Browser *httpapi.Browser
 	// Changed records that a session has changed something; see httpapi.Config. Defaults to nothing.
 	Changed func(ctx context.Context, c *management.Caller, change string, status int)
-	// SignInFailures is how many sign-ins of an address may fail in a minute. Defaults to no limit.
+	// SignInFailures is how many sign-ins of an address with credentials that begin alike may fail in a minute. Defaults to no limit.
 	SignInFailures int
 	// Done, when closed, ends live streams, so that a shutdown does not wait for their clients. Defaults to never.
 	Done <-chan struct{}
