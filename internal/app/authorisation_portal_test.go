@@ -145,14 +145,15 @@ var portalRoutes = map[string][]godwit.Capability{
 func (c *cast) portal(name, tenant string, capabilities ...godwit.Capability) caller {
 	c.t.Helper()
 	var link struct{ URL string }
-	c.Must(apptest.Call{Path: "/v1/portal-links", Key: c.environment[manage], Body: apptest.Fields{"tenant": tenant, "capabilities": capabilities}}, &link)
+	c.Must(apptest.Call{Path: "/v1/portal-links", Key: c.platform, Body: apptest.Fields{"tenant": tenant, "capabilities": capabilities}}, &link)
 	_, code, _ := strings.Cut(link.URL, "#code=")
-	resp := c.Call(apptest.Call{Path: "/v1/sessions", Body: apptest.Fields{"code": code}, Header: map[string]string{"Godwit-Portal": "1"}})
+	home := godwit.DefaultEnvironment.String()
+	resp := c.Call(apptest.Call{Path: "/v1/sessions", Body: apptest.Fields{"code": code}, Header: map[string]string{"Godwit-Portal": "1", "Godwit-Environment": home}})
 	cookie, _, _ := strings.Cut(resp.Header.Get("Set-Cookie"), ";")
 	if resp.Status != http.StatusCreated || cookie == "" {
 		c.t.Fatalf("open portal: %d %s", resp.Status, resp.Body)
 	}
-	return caller{name: name, cookie: cookie, portal: "1"}
+	return caller{name: name, cookie: cookie, portal: "1", environment: home}
 }
 
 // TestPortalAuthorisation crosses every route of every API with a portal session of each capability alone, and with one of all.
@@ -197,10 +198,17 @@ func TestPortalAuthorisation(t *testing.T) {
 			continue
 		}
 		for name, change := range map[string]func(*caller){
-			"for another tenant":                  func(w *caller) { w.tenant = c.other.ID.String() },
-			"for another tenant by uid":           func(w *caller) { w.tenant = "other" },
-			"for another environment":             func(w *caller) { w.environment = "staging" },
-			"for a tenant of another environment": func(w *caller) { w.tenant, w.environment = "theirs", "staging" },
+			"for another tenant":        func(w *caller) { w.tenant = c.other.ID.String() },
+			"for another tenant by uid": func(w *caller) { w.tenant = "other" },
+			// The cookie of the other environment holds the token of this session, which no browser would do.
+			"for another environment": func(w *caller) {
+				w.environment = c.second.ID.String()
+				w.cookie = strings.Replace(w.cookie, godwit.DefaultEnvironment.String(), w.environment, 1)
+			},
+			"for a tenant of another environment": func(w *caller) {
+				w.tenant, w.environment = "theirs", c.second.ID.String()
+				w.cookie = strings.Replace(w.cookie, godwit.DefaultEnvironment.String(), w.environment, 1)
+			},
 		} {
 			who := all
 			change(&who)
@@ -210,8 +218,11 @@ func TestPortalAuthorisation(t *testing.T) {
 		own := all
 		own.tenant, own.name = c.acme.ID.String(), own.name+" for its own tenant"
 		c.expect(own, pattern, path, body, admitted)
+		elsewhere := all
+		elsewhere.environment, elsewhere.name = c.second.ID.String(), all.name+" in the page of another environment"
+		c.expect(elsewhere, pattern, path, body, noKey)
 		dashboard := all // its cookie does not count without the header of the portal
-		dashboard.portal = ""
+		dashboard.portal, dashboard.environment = "", ""
 		c.expect(dashboard, pattern, path, body, noKey)
 	}
 }

@@ -56,6 +56,7 @@ type cast struct {
 	otherKey     string                  // all scopes but admin
 	theirKey     string                  // the same, of a tenant of the second environment
 	foreign      string                  // all scopes of the second environment
+	platform     string                  // read and manage, of the first environment
 	cookies      map[string]string       // of dashboard sessions, by the key that they were made from
 }
 
@@ -84,6 +85,7 @@ func newCast(t *testing.T) *cast {
 	}
 	c.ops, c.full = c.NewKey(ops.ID, admin), c.NewKey(ops.ID, godwit.AllScopes...)
 	c.otherKey, c.theirKey = c.NewKey(c.other.ID, most...), c.NewKey(c.theirs.ID, most...)
+	c.platform = c.NewKey(godwit.HomeOf(godwit.DefaultEnvironment), read, manage)
 	c.foreign = c.NewKey(godwit.HomeOf(c.second.ID), environmentScopes...)
 	return c
 }

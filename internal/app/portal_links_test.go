@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +15,7 @@ func portalLinks(t *testing.T, srv *apptest.Server) {
 	view := apptest.Fields{"capabilities": []string{"view_endpoints"}}
 	srv.Clock.Advance(time.Second) // the newest is the first of a list
 	code := portalCode(t, srv, view)
-	b, second := newTab(t, srv.URL), newTab(t, srv.URL)
-	b.header["Godwit-Portal"], second.header["Godwit-Portal"] = "1", "1"
+	b, second := newPortalTab(t, srv.URL), newPortalTab(t, srv.URL)
 	newTab(t, srv.URL).want(401, "unauthorized", newTab(t, srv.URL).do("POST", "/v1/sessions", `{"code":"`+code+`"}`, nil)) // not in the dashboard
 	b.signIn(`{"code":"` + code + `"}`)
 	second.want(410, "sign-in-code-used", second.do("POST", "/v1/sessions", `{"code":"`+code+`"}`, nil))
@@ -68,5 +69,41 @@ func portalBadLinks(t *testing.T, srv *apptest.Server) {
 	}
 	if r := srv.Call(apptest.Call{Path: "/v1/portal-links", Key: home, Body: apptest.Fields{"capabilities": []string{"replay"}, "tenant": srv.Tenant.String()}}); r.Status != 201 {
 		t.Errorf("for a tenant of the environment: %d %s", r.Status, r.Body)
+	}
+}
+
+// A link permits only what its maker may do.
+func portalGrants(t *testing.T, srv *apptest.Server) {
+	home := godwit.HomeOf(godwit.DefaultEnvironment)
+	for _, c := range []struct {
+		scopes  []godwit.Scope
+		refused []godwit.Capability
+	}{
+		{[]godwit.Scope{godwit.ScopeManage}, []godwit.Capability{godwit.ViewEndpoints, godwit.ViewPayloads, godwit.ViewEventTypes, godwit.ManageSecrets}},
+		{[]godwit.Scope{godwit.ScopeManage, godwit.ScopeAdmin}, []godwit.Capability{godwit.ViewEndpoints, godwit.ViewPayloads, godwit.ViewEventTypes, godwit.ManageSecrets}},
+		{[]godwit.Scope{godwit.ScopeManage, godwit.ScopeRead}, nil},
+	} {
+		for _, key := range []string{srv.NewKey(srv.Tenant, c.scopes...), srv.NewKey(home, slices.DeleteFunc(slices.Clone(c.scopes), func(s godwit.Scope) bool { return s == godwit.ScopeAdmin })...)} {
+			session := newTab(t, srv.URL)
+			session.withKey(key)
+			for _, capability := range godwit.AllCapabilities {
+				body := fmt.Sprintf(`{"tenant":%q,"capabilities":["replay",%q]}`, srv.Tenant, capability)
+				if capability == godwit.Replay {
+					body = fmt.Sprintf(`{"tenant":%q,"capabilities":["replay"]}`, srv.Tenant)
+				}
+				want := 201
+				if slices.Contains(c.refused, capability) {
+					want = 403
+				}
+				byKey := srv.Call(apptest.Call{Path: "/v1/portal-links", Key: key, Body: body})
+				bySession := session.do("POST", "/v1/portal-links", body, nil)
+				if byKey.Status != want || bySession.status != want {
+					t.Errorf("%v grants %s: %d %s, in a session %d %s", c.scopes, capability, byKey.Status, byKey.Body, bySession.status, bySession.body)
+				}
+				if want == 403 && (!strings.Contains(string(byKey.Body), `"capabilities[1]"`) || !strings.Contains(string(byKey.Body), string(capability)+" cannot be granted")) {
+					t.Errorf("the refusal of %s does not name it: %s", capability, byKey.Body)
+				}
+			}
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/config"
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 func sessionSites(t *testing.T, srv *apptest.Server) {
@@ -73,10 +74,10 @@ func TestSessionCookieWithTLS(t *testing.T) {
 
 func portalCookies(t *testing.T, srv *apptest.Server) {
 	view := apptest.Fields{"capabilities": []string{"view_endpoints"}}
-	framed := newTab(t, srv.URL)
+	framed := newPortalTab(t, srv.URL)
 	framed.header["Godwit-Portal"] = "frame"
 	a := framed.signIn(`{"code":"` + portalCode(t, srv, view) + `"}`)
-	for _, part := range []string{"godwit_portal_frame", "; HttpOnly", "; Secure", "; SameSite=None", "; Partitioned"} {
+	for _, part := range []string{"godwit_portal_" + godwit.DefaultEnvironment.String() + "_frame", "; HttpOnly", "; Secure", "; SameSite=None", "; Partitioned"} {
 		if !strings.Contains(a.setCookie, part) {
 			t.Errorf("%s is missing in %s", part, a.setCookie)
 		}
@@ -85,7 +86,7 @@ func portalCookies(t *testing.T, srv *apptest.Server) {
 	for _, portal := range []string{"1", ""} { // it counts in the frame alone
 		framed.want(401, "unauthorized", framed.do("GET", "/v1/endpoints", "", map[string]string{"Godwit-Portal": portal}))
 	}
-	if a := openPortal(t, srv, view); !strings.HasPrefix(a.cookie, "godwit_portal_") {
+	if a := openPortal(t, srv, view); !strings.HasPrefix(a.cookie, "godwit_portal_"+godwit.DefaultEnvironment.String()+"_") {
 		t.Errorf("cookie is %s", a.cookie)
 	}
 }

@@ -117,8 +117,7 @@ func sessionCodes(t *testing.T, srv *apptest.Server) {
 	srv.Clock.Advance(management.SignInLinkLife)
 	second.want(410, "sign-in-code-expired", second.do("POST", "/v1/sessions", `{"code":"`+late+`"}`, nil))
 	second.want(401, "unauthorized", second.do("POST", "/v1/sessions", `{"code":"gdc_`+strings.Repeat("A", 43)+`"}`, nil))
-	portal := newTab(t, srv.URL)
-	portal.header["Godwit-Portal"] = "1"
+	portal := newPortalTab(t, srv.URL)
 	portal.want(401, "unauthorized", portal.do("POST", "/v1/sessions", `{"code":"`+newSignInLink(srv, t, key)+`"}`, nil))
 	portal.want(400, "invalid-request", portal.do("POST", "/v1/sessions", `{"key":"`+key+`"}`, nil))
 	// The link of a key that is revoked.

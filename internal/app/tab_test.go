@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/apptest"
+	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
 // A tab is a browser with one cookie at most, on one server.
@@ -22,6 +24,13 @@ type tab struct {
 
 func newTab(t *testing.T, url string) *tab {
 	return &tab{t: t, url: url, header: map[string]string{"Sec-Fetch-Site": "same-origin"}}
+}
+
+// newPortalTab is a tab with the portal of the default environment.
+func newPortalTab(t *testing.T, url string) *tab {
+	b := newTab(t, url)
+	b.header["Godwit-Portal"], b.header["Godwit-Environment"] = "1", godwit.DefaultEnvironment.String()
+	return b
 }
 
 type tabAnswer struct {
@@ -86,6 +95,61 @@ func (b *tab) want(status int, code string, a tabAnswer) tabAnswer {
 		b.t.Fatalf("got %d %s, want %d %s\n%s", a.status, a.code, status, code, a.body)
 	}
 	return a
+}
+
+// An openAnswer is an answer that has begun.
+type openAnswer struct {
+	t     *testing.T
+	body  io.Closer
+	lines *bufio.Scanner
+}
+
+// stream opens an answer that takes long, and reads its first line.
+func (b *tab) stream(path string) *openAnswer {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), "GET", b.url+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for name, value := range b.header {
+		req.Header.Set(name, value)
+	}
+	req.Header.Set("Cookie", b.cookie)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { resp.Body.Close() })
+	o := &openAnswer{t: b.t, body: resp.Body, lines: bufio.NewScanner(resp.Body)}
+	o.lines.Buffer(nil, 4<<20)
+	if o.lines.Scan(); resp.StatusCode != 200 {
+		b.t.Fatalf("%s: %d %s", path, resp.StatusCode, o.lines.Text())
+	}
+	return o
+}
+
+func (o *openAnswer) close() { o.body.Close() }
+
+// untilEnd moves the server's clock by seconds, after which it checks the right to read, and returns the lines until the server ends the answer. Usually one is
+// enough; the server may set its timer after it.
+func (o *openAnswer) untilEnd(srv *apptest.Server) (lines []string) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for o.lines.Scan() {
+			lines = append(lines, o.lines.Text())
+		}
+	}()
+	step := time.NewTicker(20 * time.Millisecond)
+	defer step.Stop()
+	for {
+		srv.Clock.Advance(time.Second)
+		select {
+		case <-ended:
+			return lines
+		case <-step.C:
+		}
+	}
 }
 
 // signIn signs in and keeps the cookie.
@@ -155,8 +219,7 @@ func newCode(t *testing.T, srv *apptest.Server) string {
 // openPortal makes a portal link and opens it.
 func openPortal(t *testing.T, srv *apptest.Server, fields apptest.Fields) *tab {
 	t.Helper()
-	b := newTab(t, srv.URL)
-	b.header["Godwit-Portal"] = "1"
+	b := newPortalTab(t, srv.URL)
 	b.signIn(`{"code":"` + portalCode(t, srv, fields) + `"}`)
 	return b
 }

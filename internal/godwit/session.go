@@ -33,6 +33,17 @@ const (
 // AllCapabilities lists every capability.
 var AllCapabilities = []Capability{ViewEndpoints, ManageEndpoints, ManageSecrets, SendTests, ViewPayloads, Replay, ViewEventTypes}
 
+// Needs returns the scopes that an API key must have to do all that the capability permits.
+func (c Capability) Needs() []Scope {
+	switch c {
+	case ViewEndpoints, ViewPayloads, ViewEventTypes:
+		return []Scope{ScopeRead}
+	case ManageSecrets:
+		return []Scope{ScopeRead, ScopeManage}
+	}
+	return []Scope{ScopeManage}
+}
+
 // A Session is a browser that has signed in. Its token is the value of a cookie; only the hash is stored.
 type Session struct {
 	ID   SessionID

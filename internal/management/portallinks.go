@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/problem"
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
@@ -75,12 +76,27 @@ func (p *PortalSpec) check() error {
 	return errors.Join(errs...)
 }
 
+// grants refuses capabilities that permit more than the caller may do itself: a link must not be a way around the scopes of the key that makes it.
+func (p *PortalSpec) grants(by *Caller) error {
+	for i, c := range p.Capabilities {
+		for _, scope := range c.Needs() {
+			if !by.Key.Has(scope) {
+				return problem.Forbidden.In(fmt.Sprintf("capabilities[%d]", i), "%s cannot be granted: the caller lacks the scope %q, and a link permits only what its maker may do", c, scope)
+			}
+		}
+	}
+	return nil
+}
+
 // CreatePortalLink makes a link to the portal of the caller's tenant, and returns its code, which is not stored. An administrator or a key of the environment
-// makes it for one of its tenants.
+// makes it for one of its tenants. The caller must have the scopes of all capabilities.
 func (ss *Sessions) CreatePortalLink(ctx context.Context, by *Caller, spec PortalSpec) (*godwit.SignInLink, string, error) {
 	defaultTo(&spec.Life, DefaultLinkLife)
 	defaultTo(&spec.SessionLife, DefaultPortalLife)
 	if err := spec.check(); err != nil {
+		return nil, "", err
+	}
+	if err := spec.grants(by); err != nil {
 		return nil, "", err
 	}
 	now, code := ss.now(), godwit.MintSignInCode()

@@ -15,8 +15,17 @@ import (
 var errNoSession = problem.Unauthorized.With("the session is unknown or has ended; sign in again")
 
 // AuthenticateSession returns the caller of a session's token: the one that its key would make, its user, or a portal. It is cached
-// like the caller of a key.
+// like the caller of a key. The session counts as used.
 func (cs *Callers) AuthenticateSession(ctx context.Context, kind godwit.SessionKind, token string) (*Caller, error) {
+	caller, err := cs.SeeSession(ctx, kind, token)
+	if err == nil {
+		cs.used(ctx, caller.Session, cs.now())
+	}
+	return caller, err
+}
+
+// SeeSession is AuthenticateSession without a use of the session, for requests that a page makes by itself and for requests that run for long.
+func (cs *Callers) SeeSession(ctx context.Context, kind godwit.SessionKind, token string) (*Caller, error) {
 	if !plausible(token) {
 		return nil, errNoSession
 	}
@@ -36,7 +45,6 @@ func (cs *Callers) AuthenticateSession(ctx context.Context, kind godwit.SessionK
 	if caller.Session == nil || caller.Session.Kind != kind || !caller.Session.LiveAt(now) || !caller.Key.LiveAt(now) {
 		return nil, errNoSession
 	}
-	cs.used(ctx, caller.Session, now)
 	return caller, nil
 }
 

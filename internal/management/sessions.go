@@ -49,8 +49,8 @@ func (ss *Sessions) SignIn(ctx context.Context, key string, v Visitor) (*Caller,
 	return ss.begin(ctx, s, ss.lifetime, v, func() error { return ss.store.CreateSession(ctx, s) })
 }
 
-// Redeem makes the session of a link, once.
-func (ss *Sessions) Redeem(ctx context.Context, kind godwit.SessionKind, code string, v Visitor) (*Caller, string, error) {
+// Redeem makes the session of a link, once. environment is that of the portal in which the link is opened: in another one than its own it is refused, and stays good.
+func (ss *Sessions) Redeem(ctx context.Context, kind godwit.SessionKind, environment godwit.EnvironmentID, code string, v Visitor) (*Caller, string, error) {
 	if !plausible(code) {
 		return nil, "", errUnknownCode
 	}
@@ -72,6 +72,15 @@ func (ss *Sessions) Redeem(ctx context.Context, kind godwit.SessionKind, code st
 	life := l.SessionLife
 	if l.Kind == godwit.DashboardSession {
 		s.KeyID, life = l.KeyID, ss.lifetime
+	}
+	if kind == godwit.PortalSession {
+		t, err := ss.store.Tenant(ctx, l.TenantID)
+		if err != nil {
+			return nil, "", fmt.Errorf("find tenant of a link: %w", err)
+		}
+		if t.EnvironmentID != environment {
+			return nil, "", problem.Forbidden.With("the link opens the portal of another environment; open it as it is")
+		}
 	}
 	return ss.begin(ctx, s, life, v, func() error {
 		err := ss.store.RedeemLink(ctx, l.ID, s)

@@ -48,6 +48,9 @@ func (x *failureExport) serve(c *httpapi.Call, e *godwit.Endpoint) error {
 	out := http.NewResponseController(c.W)
 	for len(letters) > 0 {
 		for i := range letters {
+			if err := c.Recheck(); err != nil { // the key may have been revoked
+				x.abort(err)
+			}
 			v, err := x.views.failure(c.R.Context(), c.Caller.Tenant, e, &letters[i])
 			if err != nil {
 				x.abort(err)

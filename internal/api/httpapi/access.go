@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -27,6 +28,8 @@ type Access struct {
 	// Capabilities open the route to portal sessions that have one of them. Set it by Portal or Closed: a route has to say which.
 	Capabilities []godwit.Capability
 	decided      bool
+	// Passive marks requests that a page repeats by itself, such as those for a stream. They are no use of a session: a page that only watches ends with the idle time.
+	Passive bool
 }
 
 // Portal opens a route to portal sessions that have one of the capabilities.
@@ -38,6 +41,12 @@ func (a Access) Portal(anyOf ...godwit.Capability) Access {
 // Closed keeps portal sessions from a route.
 func (a Access) Closed() Access {
 	a.Capabilities, a.decided = nil, true
+	return a
+}
+
+// Watched marks the requests of a route as no use of a session.
+func (a Access) Watched() Access {
+	a.Passive = true
 	return a
 }
 
@@ -65,7 +74,7 @@ func (a *Access) admit(c *management.Caller) error {
 // Authorize authenticates the caller, rejects a key that has none of the scopes, and returns the caller for the tenant or environment that
 // the request names.
 func (a *API) Authorize(r *http.Request, access Access) (*management.Caller, error) {
-	caller, err := a.authenticate(r)
+	caller, err := a.authenticate(r, access.Passive)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +104,30 @@ func (a *API) Authorize(r *http.Request, access Access) (*management.Caller, err
 	return a.cfg.Callers.ActFor(r.Context(), caller, tenant, changes)
 }
 
-// authenticate returns the caller by its API key or, in requests without Authorization, by the cookie of its session.
-func (a *API) authenticate(r *http.Request) (*management.Caller, error) {
+// session returns the caller of a session.
+func (a *API) session(ctx context.Context, kind godwit.SessionKind, token string, passive bool) (*management.Caller, error) {
+	if passive {
+		return a.cfg.Callers.SeeSession(ctx, kind, token)
+	}
+	return a.cfg.Callers.AuthenticateSession(ctx, kind, token)
+}
+
+// authenticate returns the caller by its API key or, in requests without Authorization, by the cookie of its session. A passive request is no use of the session.
+func (a *API) authenticate(r *http.Request, passive bool) (*management.Caller, error) {
 	if a.cfg.Browser != nil && len(r.Header["Authorization"]) == 0 {
-		if place, token := a.cfg.Browser.Token(r); token != "" && (place == Dashboard || a.cfg.Portal) {
+		place, token, err := a.cfg.Browser.Token(r)
+		if err != nil {
+			return nil, err
+		}
+		if token != "" && (!place.Portal || a.cfg.Portal) {
 			if err := a.cfg.Browser.CheckSite(r); err != nil {
 				return nil, err
 			}
-			return a.cfg.Callers.AuthenticateSession(r.Context(), place.Kind(), token)
+			caller, err := a.session(r.Context(), place.Kind(), token, passive)
+			if err == nil && place.Portal && caller.Tenant.EnvironmentID != place.Environment {
+				return nil, problem.Forbidden.With("the session belongs to the portal of another environment")
+			}
+			return caller, err
 		}
 	}
 	return a.cfg.Callers.Authenticate(r.Context(), bearer(r))
@@ -120,7 +145,7 @@ const AllTenants = "*"
 // AuthorizeMany authorizes a request that names several tenants, or all: those of the caller's environment, or of the one that the request
 // names. It returns the caller for the environment, or for its own tenant, and the names; nil names mean all tenants.
 func (a *API) AuthorizeMany(r *http.Request, access Access) (*management.Caller, []string, error) {
-	caller, err := a.authenticate(r)
+	caller, err := a.authenticate(r, access.Passive)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,6 +62,7 @@ func (s *Services) Check() error {
 type Callers interface {
 	Authenticate(ctx context.Context, token string) (*management.Caller, error)
 	AuthenticateSession(ctx context.Context, kind godwit.SessionKind, token string) (*management.Caller, error)
+	SeeSession(ctx context.Context, kind godwit.SessionKind, token string) (*management.Caller, error)
 	ActFor(ctx context.Context, c *management.Caller, tenant string, makes bool) (*management.Caller, error)
 	Enter(ctx context.Context, c *management.Caller, environment string) (*management.Caller, error)
 }
@@ -114,6 +115,8 @@ type Call struct {
 	R      *http.Request
 	Caller *management.Caller
 	Body   []byte
+	api    *API
+	access Access
 }
 
 // Tenant is the tenant that the call is made for.
@@ -181,7 +184,7 @@ func (a *API) Handle(route Route, serve func(*Call) error) http.Handler {
 		if route.Enter != nil {
 			route.Enter(r.Context(), w.Header(), caller)
 		}
-		call := &Call{W: w, R: r, Caller: caller}
+		call := &Call{W: w, R: r, Caller: caller, api: a, access: route.Access}
 		if !carriesBody(r.Method) {
 			a.finishWitnessed(call, serve)
 			return
@@ -236,7 +239,7 @@ func (a *API) guard(c *Call, scope idempotency.Scope, serve func(*Call) error) {
 	id := c.W.Header()[problem.RequestIDHeader]
 	a.cfg.Idempotency.Serve(c.W, c.R, scope, c.Body, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()[problem.RequestIDHeader] = id // w is the guard's recorder, which has headers of its own
-		a.finish(&Call{W: w, R: r, Caller: c.Caller, Body: c.Body}, serve)
+		a.finish(&Call{W: w, R: r, Caller: c.Caller, Body: c.Body, api: a, access: c.access}, serve)
 	}))
 }
 

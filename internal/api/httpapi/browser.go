@@ -14,7 +14,8 @@ import (
 	"github.com/godwit-hq/godwit/internal/problem"
 )
 
-// PortalHeader is sent by pages of the portal: 1 in a tab of their own, frame in a frame of another page. It says which cookie counts.
+// PortalHeader is sent by pages of the portal: 1 in a tab of their own, frame in a frame of another page. It says which cookie counts. EnvironmentHeader has to name the
+// environment of the page beside it, by id.
 const PortalHeader = "Godwit-Portal"
 
 // PortalInFrame is the value of PortalHeader in a frame.
@@ -42,39 +43,52 @@ func (b *Browser) URL(path string) string { return strings.TrimSuffix(b.public.S
 
 func (b *Browser) secure() bool { return b.public.Scheme == "https" }
 
-// A Place is where a page runs; each has a cookie of its own.
-type Place int
-
-// The places.
-const (
-	Dashboard   Place = iota
-	PortalTab         // a portal in a tab of its own
-	PortalFrame       // a portal in a frame of another page, whose cookie belongs to that page's site
-)
+// A Place is where a page runs; each has a cookie of its own. The zero value is the dashboard.
+//
+// The portals of two environments are two places. Each environment says which pages may frame its portal: such a page must not be able to show, and to let its user click
+// in, a session of another environment.
+type Place struct {
+	Portal bool
+	Framed bool // a portal in a frame of another page, whose cookie belongs to that page's site
+	// Environment is that of the portal. It is zero in the dashboard.
+	Environment godwit.EnvironmentID
+}
 
 // Kind is the kind of sessions at the place.
 func (p Place) Kind() godwit.SessionKind {
-	if p == Dashboard {
-		return godwit.DashboardSession
+	if p.Portal {
+		return godwit.PortalSession
 	}
-	return godwit.PortalSession
+	return godwit.DashboardSession
 }
 
-// PlaceOf returns the place of the page that sent a request.
-func PlaceOf(r *http.Request) Place {
-	switch values := r.Header[PortalHeader]; {
-	case len(values) == 0:
-		return Dashboard
-	case values[0] == PortalInFrame:
-		return PortalFrame
+// PlaceOf returns the place of the page that sent a request. It refuses a page of the portal that does not say of which environment.
+func PlaceOf(r *http.Request) (Place, error) {
+	values := r.Header[PortalHeader]
+	if len(values) == 0 {
+		return Place{}, nil
 	}
-	return PortalTab
+	p := Place{Portal: true, Framed: values[0] == PortalInFrame}
+	text, _, err := named(r, EnvironmentHeader)
+	if err == nil {
+		p.Environment, err = godwit.ParseEnvironmentID(text)
+	}
+	if err != nil {
+		return Place{}, problem.InvalidRequest.In(EnvironmentHeader, "must be the id of the portal's environment, env_…, beside %s", PortalHeader)
+	}
+	return p, nil
 }
 
 // cookieName returns the name of the cookie. Browsers send a cookie to all ports of a host: the port is part of the name, so that two servers
 // on one machine do not overwrite each other's. With https, the prefix keeps other hosts of the domain from setting the cookie.
 func (b *Browser) cookieName(r *http.Request, p Place) string {
-	name := [...]string{"godwit_session", "godwit_portal", "godwit_portal_frame"}[p]
+	name := "godwit_session"
+	if p.Portal {
+		name = "godwit_portal_" + p.Environment.String()
+	}
+	if p.Framed {
+		name += "_frame"
+	}
 	port := b.public.Port()
 	if !b.fixed {
 		_, port, _ = net.SplitHostPort(r.Host) // "" for a host without a port
@@ -89,16 +103,16 @@ func (b *Browser) cookieName(r *http.Request, p Place) string {
 }
 
 // Token returns the token of the session at the request's place, or "".
-func (b *Browser) Token(r *http.Request) (Place, string) {
-	place := PlaceOf(r)
-	if len(r.Header["Cookie"]) == 0 {
-		return place, ""
+func (b *Browser) Token(r *http.Request) (Place, string, error) {
+	place, err := PlaceOf(r)
+	if err != nil || len(r.Header["Cookie"]) == 0 {
+		return place, "", err
 	}
 	found := r.CookiesNamed(b.cookieName(r, place))
 	if len(found) != 1 { // of two, one may have been set by another host of the domain
-		return place, ""
+		return place, "", nil
 	}
-	return place, found[0].Value
+	return place, found[0].Value, nil
 }
 
 // SetCookie returns the value of Set-Cookie that stores a session's token until the session ends.
@@ -113,7 +127,7 @@ func (b *Browser) cookie(r *http.Request, p Place, token string, age int) string
 	c := http.Cookie{
 		Name: b.cookieName(r, p), Value: token, Path: "/", MaxAge: age, HttpOnly: true, Secure: b.secure(), SameSite: http.SameSiteStrictMode,
 	}
-	if p == PortalFrame { // the page around it is of another site
+	if p.Framed { // the page around it is of another site
 		c.SameSite, c.Secure, c.Partitioned = http.SameSiteNoneMode, true, true
 	}
 	return c.String()

@@ -124,6 +124,9 @@ func (s *server) export(c *httpapi.Call) error {
 	for seq := after; seq < head.Seq; {
 		control.SetWriteDeadline(time.Now().Add(s.cfg.Stall))
 		items, err := s.cfg.Evidence.Evidence(ctx, command.EvidenceQuery{Tenant: tenant, After: seq, Limit: int(min(maxPage, head.Seq-seq))})
+		if err == nil {
+			err = c.Recheck() // the key may have been revoked, the session have ended
+		}
 		if err != nil || len(items) == 0 {
 			// The header announced more records, so the truncated file does not verify.
 			panic(http.ErrAbortHandler)

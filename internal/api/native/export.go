@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -33,6 +34,8 @@ type deadLetterExport struct {
 	running *httpapi.Quota
 	stall   time.Duration // how long a client may read nothing
 	page    int           // dead letters in memory at once
+	api     *httpapi.API
+	clock   clock.Clock
 	log     *slog.Logger
 }
 
@@ -50,7 +53,9 @@ func (x *deadLetterExport) serve(w http.ResponseWriter, r *http.Request, c *mana
 		return err
 	}
 	defer x.running.Release(c.Tenant.ID, 1)
-	letters, err := x.store.ListDeadLetters(r.Context(), f, store.Page{Limit: x.page})
+	ctx, stop := x.api.While(r, payloadAccess, x.clock, nil)
+	defer stop()
+	letters, err := x.store.ListDeadLetters(ctx, f, store.Page{Limit: x.page})
 	if err != nil {
 		return err
 	}
@@ -64,11 +69,11 @@ func (x *deadLetterExport) serve(w http.ResponseWriter, r *http.Request, c *mana
 	out := newReader(w, x.stall)
 	defer out.end()
 	for len(letters) > 0 {
-		if x.write(out, letters) != nil {
+		if x.write(out, r, letters) != nil {
 			return nil // the client has disconnected
 		}
 		last := letters[len(letters)-1].Delivery.ID
-		if letters, err = x.store.ListDeadLetters(r.Context(), f, store.Page{After: last, Limit: x.page}); err != nil {
+		if letters, err = x.store.ListDeadLetters(ctx, f, store.Page{After: last, Limit: x.page}); err != nil {
 			x.log.Warn("dead letter export cut short", "error", err)
 			panic(http.ErrAbortHandler)
 		}
@@ -91,12 +96,16 @@ func (x *deadLetterExport) filter(r *http.Request, c *management.Caller) (store.
 	return f, err
 }
 
-// write writes a page of the export as long as the client reads.
-func (x *deadLetterExport) write(out *reader, letters []godwit.DeadLetter) error {
+// write writes a page of the export as long as the client reads, and may read.
+func (x *deadLetterExport) write(out *reader, r *http.Request, letters []godwit.DeadLetter) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
 	for i := range letters {
+		if err := x.api.Recheck(r, payloadAccess); err != nil {
+			x.log.Info("dead letter export refused while it ran", "error", err)
+			panic(http.ErrAbortHandler)
+		}
 		line.Reset()
 		if err := enc.Encode(exported(&letters[i])); err != nil {
 			x.log.Error("dead letter cannot be exported", "error", err)

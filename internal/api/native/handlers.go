@@ -49,7 +49,8 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		events:     &eventHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
 		explain:    &explainHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
 		search: &eventSearch{
-			store: cfg.Store, sources: sourceFinder{cfg.Sources}, running: httpapi.NewQuota(maxSearches, maxSearchesOfAll), stall: cfg.StallTimeout, done: cfg.Done, log: cfg.Log,
+			store: cfg.Store, sources: sourceFinder{cfg.Sources}, running: httpapi.NewQuota(maxSearches, maxSearchesOfAll), stall: cfg.StallTimeout,
+			api: api, clock: cfg.Clock, done: cfg.Done, log: cfg.Log,
 		},
 		eventTypes: &eventTypeHandlers{catalogue: cfg.Catalogue},
 		endpoints:  &endpointHandlers{endpoints: cfg.Management.Endpoints, commands: cfg.Commands, finder: finder, now: now},
@@ -63,13 +64,13 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		deliveries:   &deliveryHandlers{store: cfg.Store, engine: cfg.Engine, finder: finder},
 		deliveryBulk: &deliveryBulk{store: cfg.Store, engine: cfg.Engine, evidence: cfg.Commands, finder: finder},
 		attempts: &attemptStream{
-			engine: cfg.Engine, authorize: api.Authorize, running: httpapi.NewQuota(maxStreams, maxStreamsOfAll),
+			engine: cfg.Engine, again: api.Recheck, running: httpapi.NewQuota(maxStreams, maxStreamsOfAll),
 			stall: cfg.StallTimeout, done: cfg.Done, clock: cfg.Clock, log: cfg.Log,
 		},
 		deadLetters: &deadLetterHandlers{store: cfg.Store, engine: cfg.Engine, commands: cfg.Commands, preview: cfg.Preview, finder: finder},
 		export: &deadLetterExport{
 			store: cfg.Store, finder: finder, running: httpapi.NewQuota(maxExports, maxExportsOfAll),
-			stall: cfg.StallTimeout, page: exportPage(cfg.Intake.MaxPayload()), log: cfg.Log,
+			stall: cfg.StallTimeout, page: exportPage(cfg.Intake.MaxPayload()), api: api, clock: cfg.Clock, log: cfg.Log,
 		},
 		notices:       &noticeHandlers{store: cfg.Store, now: now},
 		sources:       &sourceHandlers{sources: cfg.Sources, finder: sourceFinder{cfg.Sources}, commands: cfg.Commands},
@@ -88,7 +89,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		portalLinks: &portalLinkHandlers{sessions: cfg.Management.Sessions, callers: cfg.Management.Callers, browser: cfg.Browser},
 		sessions: &sessionHandlers{
 			sessions: cfg.Management.Sessions, callers: cfg.Management.Callers, environments: cfg.Management.Environments,
-			browser: cfg.Browser, failures: httpapi.NewFailures(cfg.SignInFailures, now), now: now,
+			browser: cfg.Browser, failures: httpapi.NewFailures(cfg.SignInFailures, cfg.Clock.Steady), now: now,
 		},
 	}
 }

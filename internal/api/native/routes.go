@@ -10,7 +10,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	rawMany(events, mayIngest.Closed(), "POST /v1/events", postEventDoc(r, cfg.Intake.MaxPayload()), h.event.post, h.broadcasts.post)
 	raw(events, mayIngest.Closed(), "POST /v1/events/batch", postBatchDoc(r, cfg.MaxBatchBody), h.batch.post)
 	typed(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events", listEventsDoc, h.events.list)
-	raw(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/search", searchEventsDoc(r), h.search.serve)
+	raw(events, payloadAccess, "GET /v1/events/search", searchEventsDoc(r), h.search.serve)
 	typed(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/{id}", getEventDoc, h.events.get)
 	typed(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/{id}/explain", explainEventDoc, h.explain.explain)
 	raw(events, mayRead.Portal(godwit.ViewPayloads), "GET /v1/events/{id}/body", eventBodyDoc(r), h.events.body)
@@ -55,7 +55,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 
 	dead := r.section("Dead letters")
 	typed(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters", listDeadLettersDoc, h.deadLetters.list)
-	raw(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters/export", exportDoc(r), h.export.serve)
+	raw(dead, payloadAccess, "GET /v1/dead-letters/export", exportDoc(r), h.export.serve)
 	typed(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters/{id}", getDeadLetterDoc, h.deadLetters.get)
 	typed(dead, mayManage.Portal(godwit.Replay), "POST /v1/dead-letters/{id}/replay", replayDeadLetterDoc, h.deadLetters.replay)
 	typed(dead, mayManage.Portal(godwit.Replay), "POST /v1/dead-letters/replay", replayDeadLettersDoc, h.deadLetters.replayMany)

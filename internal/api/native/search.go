@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/godwit-hq/godwit/internal/api/httpapi"
+	"github.com/godwit-hq/godwit/internal/clock"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/management"
 	"github.com/godwit-hq/godwit/internal/problem"
@@ -50,6 +51,9 @@ type SearchEnd struct {
 }
 
 const listSearch listKind = 'f'
+
+// payloadAccess is the access of answers with payloads that take long. It is checked again while they run.
+var payloadAccess = mayRead.Portal(godwit.ViewPayloads)
 
 // The bounds of the parameters.
 const (
@@ -96,6 +100,8 @@ type eventSearch struct {
 	sources sourceFinder
 	running *httpapi.Quota
 	stall   time.Duration // how long a client may read nothing
+	api     *httpapi.API
+	clock   clock.Clock
 	done    <-chan struct{}
 	log     *slog.Logger
 }
@@ -116,15 +122,8 @@ func (h *eventSearch) serve(w http.ResponseWriter, r *http.Request, c *managemen
 		return err
 	}
 	defer h.running.Release(c.Tenant.ID, 1)
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	go func() {
-		select {
-		case <-h.done: // a shutdown does not wait for searches
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, stop := h.api.While(r, payloadAccess, h.clock, h.done) // a shutdown does not wait for searches
+	defer stop()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
@@ -132,13 +131,13 @@ func (h *eventSearch) serve(w http.ResponseWriter, r *http.Request, c *managemen
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	out := &searchLines{reader: newReader(w, h.stall)}
+	out := &searchLines{reader: newReader(w, h.stall), again: func() error { return h.api.Recheck(r, payloadAccess) }}
 	defer out.end()
 	err = h.run(ctx, q, out)
 	switch {
 	case err == nil, out.gone, r.Context().Err() != nil:
 		return nil
-	case ctx.Err() == nil:
+	case ctx.Err() == nil && !out.refused:
 		h.log.Warn("search cut short", "error", err)
 	}
 	panic(http.ErrAbortHandler)
@@ -244,9 +243,11 @@ func readRange(in url.Values, q *search.Query) (err error) {
 // searchLines writes what a search finds.
 type searchLines struct {
 	*reader
-	gone  bool           // the client has disconnected
-	first godwit.EventID // written before the search, which may find it again
-	buf   bytes.Buffer
+	again   func() error
+	refused bool           // the client may no longer read
+	gone    bool           // the client has disconnected
+	first   godwit.EventID // written before the search, which may find it again
+	buf     bytes.Buffer
 }
 
 // Found writes an event.
@@ -262,7 +263,12 @@ func (l *searchLines) Reached(scanned int, at time.Time) error {
 	return l.line(SearchLine{Progress: &SearchProgress{Scanned: scanned, Reached: at.UTC()}})
 }
 
+// line writes a line, unless the client may no longer read.
 func (l *searchLines) line(v SearchLine) error {
+	if err := l.again(); err != nil {
+		l.refused = true
+		return err
+	}
 	l.buf.Reset()
 	enc := json.NewEncoder(&l.buf)
 	enc.SetEscapeHTML(false)

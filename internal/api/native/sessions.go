@@ -82,6 +82,9 @@ type signInInput struct {
 	} `nameHint:"SignIn"`
 }
 
+// credential is what the browser signs in with.
+func (in *signInInput) credential() string { return in.Body.Key + in.Body.Code } // one of the two is empty
+
 type signInOutput struct {
 	SetCookie string `header:"Set-Cookie" doc:"The session's token, for browsers; it is in no other place"`
 	Body      Session
@@ -126,7 +129,7 @@ type signInLinkOutput struct{ Body SignInLink }
 var (
 	createSessionDoc = huma.Operation{
 		OperationID: "create-session", Summary: "Sign in", DefaultStatus: http.StatusCreated,
-		Description: "Makes a session from an API key or from the code of a link, and sets its cookie. Pages of the portal send Godwit-Portal: 1, or frame if they are in a frame of another page. " +
+		Description: "Makes a session from an API key or from the code of a link, and sets its cookie. Pages of the portal send Godwit-Portal: 1, or frame if they are in a frame of another page, and Godwit-Environment with the id of their environment. " +
 			"Every sign-in makes a new token; a session that the browser had before at this place is ended.",
 	}
 	currentSessionDoc = huma.Operation{
@@ -172,27 +175,29 @@ func (h *sessionHandlers) create(ctx context.Context, _ *management.Caller, in *
 		return nil, err
 	}
 	visitor := management.Visitor{Address: h.browser.Address(r), UserAgent: r.UserAgent()}
-	if err := h.failures.Check(visitor.Address); err != nil {
+	if err := h.failures.Check(visitor.Address, in.credential()); err != nil {
 		return nil, err
 	}
-	place, before := h.browser.Token(r)
+	place, before, err := h.browser.Token(r)
+	if err != nil {
+		return nil, err
+	}
 	var caller *management.Caller
 	var token string
-	var err error
 	switch key, code := in.Body.Key, in.Body.Code; {
 	case (key == "") == (code == ""):
 		return nil, problem.InvalidRequest.In("body", "must have either key or code")
-	case key != "" && place != httpapi.Dashboard:
+	case key != "" && place.Portal:
 		return nil, problem.InvalidRequest.In("key", "signs in to the dashboard; a portal is opened by the code of a portal link")
 	case key != "":
 		caller, token, err = h.sessions.SignIn(ctx, key, visitor)
 	default:
-		caller, token, err = h.sessions.Redeem(ctx, place.Kind(), code, visitor)
+		caller, token, err = h.sessions.Redeem(ctx, place.Kind(), place.Environment, code, visitor)
 	}
 	if err != nil {
 		for _, kind := range []error{problem.Unauthorized, problem.CodeUsed, problem.CodeExpired} {
 			if errors.Is(err, kind) {
-				h.failures.Add(visitor.Address)
+				h.failures.Add(visitor.Address, in.credential())
 				break
 			}
 		}
@@ -254,7 +259,11 @@ func (h *sessionHandlers) endCurrent(ctx context.Context, c *management.Caller, 
 		return nil, err
 	}
 	r := sessionOf(ctx).request
-	return &signOutOutput{SetCookie: h.browser.ClearCookie(r, httpapi.PlaceOf(r))}, nil
+	place, err := httpapi.PlaceOf(r)
+	if err != nil {
+		return nil, err
+	}
+	return &signOutOutput{SetCookie: h.browser.ClearCookie(r, place)}, nil
 }
 
 func (h *sessionHandlers) list(ctx context.Context, c *management.Caller, in *sessionsInput) (*listOutput[Session], error) {

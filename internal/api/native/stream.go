@@ -20,22 +20,24 @@ type StreamedAttempt struct {
 	DeliveryStatus string `json:"delivery_status" doc:"Of the delivery, after the attempt"`
 }
 
-// streamAccess is the access of the stream, which is checked again while it is open.
-var streamAccess = mayRead.Portal(godwit.ViewEndpoints)
+// streamAccess is the access of the stream. A page connects again whenever a stream ends, so that a stream is no use of its session.
+var streamAccess = mayRead.Portal(godwit.ViewEndpoints).Watched()
 
 // heartbeat is short enough to keep proxies from closing an idle stream.
 const heartbeat = 15 * time.Second
 
+// A recheck authorizes the client of an answer that takes long once more.
+type recheck func(r *http.Request, need access) error
+
 // attemptStream sends the attempts of a tenant as they are recorded.
 type attemptStream struct {
-	engine streamEngine
-	// authorize checks the API key of a running stream again.
-	authorize func(r *http.Request, need access) (*management.Caller, error)
-	running   *httpapi.Quota
-	stall     time.Duration // how long a client may read nothing
-	done      <-chan struct{}
-	clock     clock.Clock
-	log       *slog.Logger
+	engine  streamEngine
+	again   recheck
+	running *httpapi.Quota
+	stall   time.Duration // how long a client may read nothing
+	done    <-chan struct{}
+	clock   clock.Clock
+	log     *slog.Logger
 }
 
 // streamEngine is the part of the engine that tells of attempts.
@@ -64,67 +66,50 @@ func (s *attemptStream) serve(w http.ResponseWriter, r *http.Request, c *managem
 	}
 	out := newReader(w, s.stall)
 	defer out.end()
-	beat := newPulse(s.clock)
-	defer beat.stop()
+	beat, check := httpapi.NewPulse(s.clock, heartbeat), httpapi.NewPulse(s.clock, httpapi.RecheckEvery)
+	defer beat.Stop()
+	defer check.Stop()
 	for line := ": attempts from now on\n\n"; ; {
 		if out.write([]byte(line)) != nil || out.flush() != nil {
 			return nil
 		}
 		var ok bool
-		if line, ok = s.next(r, items, beat); !ok {
+		if line, ok = s.next(r, items, beat, check); !ok {
 			return nil
 		}
 	}
 }
 
-// A pulse ticks for as long as a stream is open, even when it is busy. At every tick, and before each attempt, the stream checks its API key or session again.
-type pulse struct {
-	clock clock.Clock
-	beat  chan struct{}
-	timer clock.Timer
-}
-
-func newPulse(c clock.Clock) *pulse {
-	p := &pulse{clock: c, beat: make(chan struct{}, 1)}
-	p.again()
-	return p
-}
-
-func (p *pulse) again() { p.timer = p.clock.AfterFunc(heartbeat, func() { p.beat <- struct{}{} }) }
-func (p *pulse) stop()  { p.timer.Stop() }
-
-// next waits for an attempt or a heartbeat to send.
-func (s *attemptStream) next(r *http.Request, items <-chan engine.FeedItem, beat *pulse) (string, bool) {
-	select {
-	case item, open := <-items:
-		if !open || !s.admitted(r) {
-			return "", false
-		}
-		return s.line(&item), true
-	case <-beat.beat:
-		beat.again()
-		if !s.admitted(r) {
-			return "", false
-		}
-		return ": still here\n\n", true
-	case <-r.Context().Done():
-	case <-s.done:
-		select { // attempts that were recorded before the end are still sent
+// next waits for an attempt or a heartbeat to send. Before each attempt, and often in between, it checks that the client may still read.
+func (s *attemptStream) next(r *http.Request, items <-chan engine.FeedItem, beat, check *httpapi.Pulse) (string, bool) {
+	for {
+		select {
 		case item, open := <-items:
-			if open {
-				return s.line(&item), true
+			if !open || s.again(r, streamAccess) != nil {
+				return "", false
 			}
-		default:
+			return s.line(&item), true
+		case <-beat.Beat:
+			beat.Again()
+			return ": still here\n\n", true
+		case <-check.Beat:
+			check.Again()
+			if s.again(r, streamAccess) != nil {
+				return "", false
+			}
+		case <-r.Context().Done():
+			return "", false
+		case <-s.done:
+			select { // attempts that were recorded before the end are still sent
+			case item, open := <-items:
+				if open {
+					return s.line(&item), true
+				}
+			default:
+			}
+			return "", false
 		}
 	}
-	return "", false
-}
-
-// admitted reports whether the key or the session of a running stream may still read it. It costs a look into memory, so that a stream tells nothing after
-// its session was ended.
-func (s *attemptStream) admitted(r *http.Request) bool {
-	_, err := s.authorize(r, streamAccess)
-	return err == nil
 }
 
 func (s *attemptStream) line(item *engine.FeedItem) string {

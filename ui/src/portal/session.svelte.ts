@@ -69,6 +69,13 @@ function takeCode(): string | null {
 export async function begin(): Promise<void> {
   // The value tells the server which cookie counts: that of a frame belongs to the page around it.
   useHeader("godwit-portal", framed ? "frame" : "1");
+  // The environment of this page says who may frame it. The server refuses a session of another one.
+  const environment = /^\/portal\/(env_[^/]+)/.exec(window.location.pathname)?.[1];
+  if (environment === undefined) {
+    known = true;
+    return;
+  }
+  useHeader("godwit-environment", environment);
   whenSignedOut(() => {
     if (current === undefined) return; // several requests may be refused at once
     ended = true;
