@@ -4550,8 +4550,9 @@ class GodwitClient(Transport):
         """Sign in.
 
         Makes a session from an API key or from the code of a link, and sets its cookie. Pages of the portal send
-        Godwit-Portal: 1, or frame if they are in a frame of another page. Every sign-in makes a new token; a
-        session that the browser had before at this place is ended.
+        Godwit-Portal: 1, or frame if they are in a frame of another page, and Godwit-Environment with the id of
+        their environment. Every sign-in makes a new token; a session that the browser had before at this place is
+        ended.
 
         Needs no API key.
 
