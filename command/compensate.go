@@ -148,7 +148,7 @@ func (c *compensation) mark(ctx context.Context, rec *Record) error {
 		}
 		c.authenticate(next)
 		entry := evidence.Entry{Type: evidence.Compensated, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID, Key: rec.Key,
-			Command: rec.Intent.Entity + "." + rec.Intent.Action, Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
+			Command: rec.Intent.Entity + "." + rec.Intent.Action, Target: rec.Intent.Target, Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
 			OutcomeStatus: string(Compensated), OutcomeDigest: digestText(digest)}
 		_, ours, err := c.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
 			return Change{Record: next, Evidence: []evidence.Entry{entry}}, nil

@@ -89,7 +89,7 @@ func (x *confirmations) confirmed(ctx context.Context, caller Caller, c *Registe
 	x.authenticate(next)
 	stored, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
 		return Change{Record: next, Evidence: []evidence.Entry{{Type: evidence.Confirmed, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID,
-			Key: rec.Key, Command: c.Name(), Actor: caller.Actor, Session: caller.Session, User: caller.User, Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress)}}}, nil
+			Key: rec.Key, Command: c.Name(), Target: rec.Intent.Target, Actor: caller.Actor, Session: caller.Session, User: caller.User, Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress)}}}, nil
 	}})
 	if err != nil || !ours {
 		return nil, !ours, err
@@ -114,7 +114,7 @@ func (x *confirmations) replayConfirmed(caller Caller, c *Registered, rec *Recor
 		return nil, err
 	}
 	err := x.observe(rec.Tenant, evidence.Entry{Type: evidence.Observation, At: now, Decision: string(DuplicateReplayed), CommandID: rec.CommandID,
-		SubmittedID: rec.CommandID, Key: rec.Key, Command: c.Name(), Actor: caller.Actor, Session: caller.Session, User: caller.User, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
+		SubmittedID: rec.CommandID, Key: rec.Key, Command: c.Name(), Target: rec.Intent.Target, Actor: caller.Actor, Session: caller.Session, User: caller.User, Fingerprint: rec.Fingerprint, OutcomeRef: rec.OutcomeRef,
 		OutcomeStatus: string(rec.Status), Reason: "confirmed_before"})
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (x *confirmations) approve(ctx context.Context, caller Caller, commandID st
 		x.authenticate(next)
 		_, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
 			return Change{Record: next, Evidence: []evidence.Entry{{Type: evidence.Confirmed, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID,
-				Key: rec.Key, Command: c.Name(), Actor: caller.Actor, Session: caller.Session, User: caller.User, Reason: "step_up", OutcomeStatus: string(InProgress)}}}, nil
+				Key: rec.Key, Command: c.Name(), Target: rec.Intent.Target, Actor: caller.Actor, Session: caller.Session, User: caller.User, Reason: "step_up", OutcomeStatus: string(InProgress)}}}, nil
 		}})
 		if err != nil {
 			return nil, err

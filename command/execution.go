@@ -191,7 +191,7 @@ func (e *execution) leave(sub Substatus, until time.Time) {
 			return nil
 		}
 		return []evidence.Entry{{Type: evidence.Unresolved, At: e.x.cfg.Now(), CommandID: r.CommandID, SubmittedID: r.CommandID, Key: r.Key,
-			Command: e.command.Name(), Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeStatus: string(InProgress)}}
+			Command: e.command.Name(), Target: r.Intent.Target, Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeStatus: string(InProgress)}}
 	})
 	if err != nil && !errors.Is(err, errSuperseded) {
 		e.x.cfg.Log.Error("command not given up in the store; it goes on when its lease is over", "command_id", e.call.CommandID, "error", err)

@@ -170,7 +170,7 @@ func ended(name string, r *Record, digest [32]byte, reason string, now time.Time
 	types := map[Status]string{Executed: evidence.ExecutedOK, Failed: evidence.FailedType, Rejected: evidence.RejectedTy, Compensated: evidence.Compensated}
 	return evidence.Entry{
 		Type: types[r.Status], At: now, Decision: string(FirstSeen), Executed: r.Status != Rejected, CommandID: r.CommandID, SubmittedID: r.CommandID,
-		PreviousID: r.Previous, Key: r.Key, Command: name, Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeRef: r.OutcomeRef,
+		PreviousID: r.Previous, Key: r.Key, Command: name, Target: r.Intent.Target, Actor: r.Actor, Fingerprint: r.Fingerprint, OutcomeRef: r.OutcomeRef,
 		OutcomeStatus: string(r.Status), OutcomeDigest: digestText(digest), Reason: reason,
 	}
 }

@@ -183,7 +183,7 @@ func (m *MemoryStore) Evidence(_ context.Context, q EvidenceQuery) ([]evidence.I
 	var items []evidence.Item
 	for _, it := range m.chains[q.Tenant] {
 		switch {
-		case it.Seq <= q.After, q.Key != "" && it.Key != q.Key,
+		case it.Seq <= q.After, q.Key != "" && it.Key != q.Key, q.Target != "" && it.Target != q.Target,
 			q.CommandID != "" && it.CommandID != q.CommandID && it.SubmittedID != q.CommandID:
 			continue
 		case q.Limit > 0 && len(items) == q.Limit:

@@ -103,7 +103,7 @@ func (x *recovery) takeOver(rec *Record) (bool, error) {
 	var entries []evidence.Entry
 	if rec.Substatus != NeedsReconciliation { // a command that needs reconciliation is asked about repeatedly
 		entries = []evidence.Entry{{Type: evidence.Recovered, At: now, CommandID: rec.CommandID, SubmittedID: rec.CommandID, Key: rec.Key,
-			Command: c.Name(), Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress)}}
+			Command: c.Name(), Target: rec.Intent.Target, Actor: rec.Actor, Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress)}}
 	}
 	stored, ours, err := x.commit(next, &Step{Tenant: rec.Tenant, Key: rec.Key, Expect: rec.Version, Settle: func(Applied) (Change, error) {
 		return Change{Record: next, Evidence: entries}, nil

@@ -13,7 +13,7 @@ func (x *submissions) repeat(s *submission, rec *Record) (*Answer, error) {
 	}
 	entry := evidence.Entry{
 		Type: evidence.Observation, At: now, Decision: string(DuplicateReplayed), CommandID: rec.CommandID, SubmittedID: s.envelope.CommandID,
-		Key: rec.Key, Command: s.command.Name(), Actor: s.caller.Actor, Session: s.caller.Session, User: s.caller.User, Channel: s.envelope.Channel, Fingerprint: s.derived.Fingerprint,
+		Key: rec.Key, Command: s.command.Name(), Target: rec.Intent.Target, Actor: s.caller.Actor, Session: s.caller.Session, User: s.caller.User, Channel: s.envelope.Channel, Fingerprint: s.derived.Fingerprint,
 		OutcomeRef: rec.OutcomeRef, OutcomeStatus: string(rec.Status),
 	}
 	if rec.Fingerprint != s.derived.Fingerprint {

@@ -90,7 +90,7 @@ func (x *submissions) reserve(s *submission, rec *Record) (*Record, bool, error)
 		x.authenticate(&fresh)
 		return Change{Record: &fresh, Evidence: []evidence.Entry{{
 			Type: evidence.Reserved, At: rec.CreatedAt, Decision: string(FirstSeen), CommandID: rec.CommandID, SubmittedID: rec.CommandID,
-			PreviousID: fresh.Previous, Key: rec.Key, Command: s.command.Name(), Actor: s.caller.Actor, Session: s.caller.Session, User: s.caller.User, Channel: s.envelope.Channel,
+			PreviousID: fresh.Previous, Key: rec.Key, Command: s.command.Name(), Target: rec.Intent.Target, Actor: s.caller.Actor, Session: s.caller.Session, User: s.caller.User, Channel: s.envelope.Channel,
 			Fingerprint: rec.Fingerprint, OutcomeStatus: string(InProgress),
 		}}}, nil
 	}})

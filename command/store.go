@@ -77,6 +77,7 @@ type EvidenceQuery struct {
 	Tenant    string
 	Key       string
 	CommandID string // of the original or of the submitted command
+	Target    string // id of the object that commands are about
 	After     int64  // sequence number, exclusive
 	Limit     int
 }

@@ -109,7 +109,7 @@ func (x *submissions) refused(caller Caller, e *Envelope, cause error) error {
 		return err
 	}
 	err := x.observe(caller.Tenant, evidence.Entry{Type: evidence.RejectedTy, At: now, SubmittedID: e.CommandID, Actor: caller.Actor, Session: caller.Session, User: caller.User,
-		Command: e.Intent.Entity + "." + e.Intent.Action, Channel: e.Channel, Reason: string(r.Code)})
+		Command: e.Intent.Entity + "." + e.Intent.Action, Target: e.Intent.Target, Channel: e.Channel, Reason: string(r.Code)})
 	if err != nil {
 		return err
 	}

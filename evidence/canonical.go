@@ -54,6 +54,7 @@ func appendItem(b []byte, it *Item, withHash bool) []byte {
 	b = appendInt(b, "seq", it.Seq)
 	b = appendText(b, "session_id", it.Session)
 	b = appendText(b, "submitted_command_id", it.SubmittedID)
+	b = appendText(b, "target", it.Target)
 	b = appendMust(b, "tenant", it.Tenant)
 	b = appendMust(b, "type", it.Type)
 	b = appendText(b, "user", it.User)

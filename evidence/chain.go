@@ -116,6 +116,7 @@ func scanItem(s *scanner) (it Item) {
 	it.Seq = s.int("seq")
 	it.Session = s.text("session_id")
 	it.SubmittedID = s.text("submitted_command_id")
+	it.Target = s.text("target")
 	it.Tenant = s.text("tenant")
 	it.Type = s.text("type")
 	it.User = s.text("user")

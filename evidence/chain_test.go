@@ -24,7 +24,7 @@ func full() evidence.Entry {
 		CommandID: "cmd_1", SubmittedID: "cmd_2", PreviousID: "cmd_0", Key: strings.Repeat("ab", 32), Command: "invoice.refund",
 		Actor: "Zoë \"the <b>\" & Co\u2028\u007f😀", Channel: "http\t\b\f\r\n\\/\u0001\u001f", Fingerprint: "sha256:f", Stored: "sha256:g",
 		OutcomeRef: "out_1", OutcomeStatus: "executed", OutcomeDigest: "sha256:d", Reason: "because", EventID: "evt_1",
-		DeliveryID: "del_1", EndpointID: "sub_1", ResponseStatus: 204, Session: "ses_1", User: "zoë@example.com",
+		DeliveryID: "del_1", EndpointID: "sub_1", ResponseStatus: 204, Session: "ses_1", User: "zoë@example.com", Target: "sub_2",
 	}
 }
 
@@ -194,7 +194,7 @@ func FuzzCanonical(f *testing.F) {
 		}
 		e := evidence.Entry{Type: a, At: at, Decision: b, Executed: executed, CommandID: c, SubmittedID: a, PreviousID: b, Key: c, Command: a,
 			Actor: b, Channel: c, Fingerprint: a, Stored: b, OutcomeRef: c, OutcomeStatus: a, OutcomeDigest: b, Reason: c, EventID: a,
-			DeliveryID: b, EndpointID: c, ResponseStatus: status, Session: a, User: c}
+			DeliveryID: b, EndpointID: c, ResponseStatus: status, Session: a, User: c, Target: b}
 		if a == evidence.Signed || len(a)%2 == 1 {
 			e.Checkpoint = &evidence.Checkpoint{Seq: seq, Hash: a, KeyID: b, Signature: c}
 		}

@@ -24,7 +24,7 @@ func (e *Entry) Check() error {
 		{"previous_command_id", e.PreviousID}, {"idempotency_key", e.Key}, {"command", e.Command}, {"actor_id", e.Actor},
 		{"channel", e.Channel}, {"fingerprint", e.Fingerprint}, {"original_fingerprint", e.Stored}, {"outcome_ref", e.OutcomeRef},
 		{"outcome_status", e.OutcomeStatus}, {"outcome_digest", e.OutcomeDigest}, {"reason", e.Reason}, {"event_id", e.EventID},
-		{"delivery_id", e.DeliveryID}, {"endpoint_id", e.EndpointID}, {"session_id", e.Session}, {"user", e.User},
+		{"delivery_id", e.DeliveryID}, {"endpoint_id", e.EndpointID}, {"session_id", e.Session}, {"user", e.User}, {"target", e.Target},
 	} {
 		if err := checkText(f.name, f.text); err != nil {
 			return err

@@ -14,6 +14,7 @@ type Entry struct {
 	PreviousID  string `json:"previous_command_id,omitempty"`  // the command that had the key in an earlier window
 	Key         string `json:"idempotency_key,omitempty"`
 	Command     string `json:"command,omitempty"` // "invoice.refund"
+	Target      string `json:"target,omitempty"`  // id of the object that the command is about
 	Actor       string `json:"actor_id,omitempty"`
 	Channel     string `json:"channel,omitempty"`
 	Session     string `json:"session_id,omitempty"` // of the browser that the actor used

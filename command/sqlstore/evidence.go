@@ -99,9 +99,12 @@ func (s *Store) EvidenceHeads(ctx context.Context, after string, limit int) ([]e
 	return heads, nil
 }
 
-// Evidence lists a tenant's evidence, oldest first.
+// errEnough ends a search whose limit is reached.
+var errEnough = errors.New("enough")
+
+// Evidence lists a tenant's evidence, oldest first. Targets have no index here: a search by target reads the chain.
 func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]evidence.Item, error) {
-	if !storable(q.Tenant) || !storable(q.Key) || !storable(q.CommandID) {
+	if !storable(q.Tenant) || !storable(q.Key) || !storable(q.CommandID) || !storable(q.Target) {
 		return nil, nil
 	}
 	query, args := s.evidenceQuery(q)
@@ -118,10 +121,16 @@ func (s *Store) Evidence(ctx context.Context, q command.EvidenceQuery) ([]eviden
 		if err != nil {
 			return fmt.Errorf("item %d is damaged: %w", seq, err)
 		}
+		if q.Target != "" && it.Target != q.Target {
+			return nil
+		}
 		items = append(items, it)
+		if q.Target != "" && len(items) == q.Limit {
+			return errEnough
+		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, fmt.Errorf("list evidence of %s: %w", q.Tenant, err)
 	}
 	return items, nil
@@ -135,7 +144,7 @@ func (s *Store) evidenceQuery(q command.EvidenceQuery) (string, []any) {
 		args = append(args, q.Key)
 		where += fmt.Sprintf(" AND key = $%d AND key <> ''", len(args))
 	}
-	if q.Limit > 0 {
+	if q.Limit > 0 && q.Target == "" {
 		end += fmt.Sprintf(" LIMIT %d", q.Limit)
 	}
 	selected := "SELECT seq, line FROM ~evidence_items WHERE " + where

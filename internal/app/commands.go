@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/command"
@@ -110,11 +111,20 @@ func (c *commands) witness(_ context.Context, d idempotency.Decision) error {
 // changed records evidence of a change that was made through a session. It is made already, so a failure is only logged.
 func (c *commands) changed(_ context.Context, by *management.Caller, change string, status int) {
 	err := c.executor.Observe(by.Tenant.ID.String(), evidence.Entry{
-		Type: evidence.Observation, At: c.now(), Command: change, Actor: by.Principal(), Session: by.SessionID(), User: by.User(), Channel: "native", ResponseStatus: status,
+		Type: evidence.Observation, At: c.now(), Command: change, Target: changedObject(change), Actor: by.Principal(), Session: by.SessionID(), User: by.User(), Channel: "native", ResponseStatus: status,
 	})
 	if err != nil {
 		c.log.Error("evidence of a change not stored", "change", change, "actor", by.Actor(), "error", err)
 	}
+}
+
+// changedObject returns the id in the path of a change, as in "PATCH /v1/endpoints/sub_1"; empty if there is none.
+func changedObject(change string) string {
+	_, path, _ := strings.Cut(change, " /")
+	if parts := strings.Split(path, "/"); len(parts) > 2 {
+		return parts[2]
+	}
+	return ""
 }
 
 // limit translates a setting for the executor: 0 means no limit in settings, a negative value in the executor.

@@ -21,11 +21,11 @@ const (
 )
 
 func (s *server) evidence(c *httpapi.Call) error {
-	q, err := httpapi.ReadQuery(c.R.URL, []string{"idempotency_key", "command_id", "after", "limit"})
+	q, err := httpapi.ReadQuery(c.R.URL, []string{"idempotency_key", "command_id", "target", "after", "limit"})
 	if err != nil {
 		return err
 	}
-	query := command.EvidenceQuery{Tenant: c.Tenant().String(), Key: q.Get("idempotency_key"), CommandID: q.Get("command_id")}
+	query := command.EvidenceQuery{Tenant: c.Tenant().String(), Key: q.Get("idempotency_key"), CommandID: q.Get("command_id"), Target: q.Get("target")}
 	after, err := number(q.Get("after"), "after", 0, 0)
 	if err != nil {
 		return err

@@ -27,8 +27,8 @@ func commanded(t *testing.T, s *Store) {
 				CASE WHEN i % 50 = 0 THEN 'awaiting_confirmation' ELSE '' END, $1, $1, $1::timestamptz + i * interval '1 second',
 				$1::timestamptz + i * interval '1 second', 1, '', '{}'
 			FROM generate_series(1, 12000) AS i`: {suiteTime},
-		`INSERT INTO evidence_items (tenant, seq, key, command_id, submitted_id, hash, line)
-			SELECT 't' || i % 4, i, 'key_' || i / 3, 'cmd_' || i / 3, CASE WHEN i % 10 = 0 THEN 'cmd_again_' || i END, $1, $2
+		`INSERT INTO evidence_items (tenant, seq, key, command_id, submitted_id, target, hash, line)
+			SELECT 't' || i % 4, i, 'key_' || i / 3, 'cmd_' || i / 3, CASE WHEN i % 10 = 0 THEN 'cmd_again_' || i END, 'sub_' || i / 3, $1, $2
 			FROM generate_series(1, 12000) AS i`: {item.Hash, evidence.Line(&item)},
 		`INSERT INTO evidence_heads SELECT 't' || i, 7500, $1 FROM generate_series(0, 2000) AS i`: {item.Hash},
 	} {
@@ -67,6 +67,10 @@ func TestCommandsAreFoundByIndex(t *testing.T) {
 			return asked(s.Evidence(ctx, command.EvidenceQuery{Tenant: "t1", CommandID: "cmd_777", Limit: 20}))
 		},
 			[]string{"evidence_items_by_command", "evidence_items_by_submitted"}, 3},
+		"target": {func() error {
+			return asked(s.Evidence(ctx, command.EvidenceQuery{Tenant: "t1", Target: "sub_777", Limit: 20}))
+		},
+			[]string{"evidence_items_by_target"}, 3},
 		"head":  {func() error { _, err := s.EvidenceHead(ctx, "t1"); return err }, []string{"evidence_heads_pkey"}, 1},
 		"heads": {func() error { return asked(s.EvidenceHeads(ctx, "t2", 20)) }, []string{"evidence_heads_pkey"}, 20},
 	} {

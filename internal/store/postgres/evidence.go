@@ -30,7 +30,7 @@ var (
 			WHERE h.tenant = n.tenant AND h.seq = n.was_seq AND h.hash = n.was_hash RETURNING 1)
 		SELECT expect(count(*), $7, '`+stateRecordMoved+`') FROM moved`)
 	insertEvidence = prepared("evidence", insert("evidence_items",
-		"tenant text", "seq int8", "key text", "command_id text", "submitted_id text", "hash text", "line bytea"))
+		"tenant text", "seq int8", "key text", "command_id text", "submitted_id text", "target text", "hash text", "line bytea"))
 )
 
 // errUnlinked reports evidence that cannot be appended: it is not valid, or the chain's head was tampered with.
@@ -71,6 +71,7 @@ func addEvidence(p *pipeline, items []evidence.Item) {
 			a.optionalText(i.SubmittedID)
 		}
 	})
+	column(a, typeText, items, func(i evidence.Item) { a.optionalText(i.Target) })
 	column(a, typeText, items, func(i evidence.Item) { a.text(i.Hash) })
 	column(a, typeBytes, items, func(i evidence.Item) { a.bytes(evidence.Line(&i)) })
 	p.add(insertEvidence, nil)
@@ -175,6 +176,9 @@ func evidenceQuery(q command.EvidenceQuery) (string, []any) {
 	w.add("seq > ?", q.After)
 	if q.Key != "" {
 		w.add("key = ?", clean(q.Key))
+	}
+	if q.Target != "" {
+		w.add("target = ?", clean(q.Target))
 	}
 	limit := ""
 	if q.Limit > 0 {

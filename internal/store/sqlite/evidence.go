@@ -11,14 +11,14 @@ import (
 	"github.com/godwit-hq/godwit/internal/store"
 )
 
-var evidenceRows = newBulk("evidence_items (tenant, seq, key, command_id, submitted_id, hash, line)", 7, "")
+var evidenceRows = newBulk("evidence_items (tenant, seq, key, command_id, submitted_id, target, hash, line)", 8, "")
 
 // appendEvidence stores new items and the heads of their chains.
 func appendEvidence(c *conn, items []evidence.Item, heads []evidence.Head) error {
 	rows := inserter{bulk: evidenceRows, c: c}
 	for i := range items {
 		it := &items[i]
-		rows.args = append(rows.args, it.Tenant, it.Seq, it.Key, it.CommandID, it.SubmittedID, it.Hash, evidence.Line(it))
+		rows.args = append(rows.args, it.Tenant, it.Seq, it.Key, it.CommandID, it.SubmittedID, it.Target, it.Hash, evidence.Line(it))
 		if err := rows.added(); err != nil {
 			return err
 		}
@@ -118,6 +118,10 @@ func evidenceQuery(q *command.EvidenceQuery) (text string, args []driver.Value) 
 		}
 		text += "SELECT seq, line FROM evidence_items WHERE tenant = ? AND seq > ?" + cond
 		args = append(append(args, q.Tenant, q.After), values...)
+		if q.Target != "" {
+			text += " AND target = ? AND target <> ''"
+			args = append(args, q.Target)
+		}
 	}
 	switch {
 	case q.CommandID != "" && q.Key != "":

@@ -51,6 +51,9 @@ func TestPlans(t *testing.T) {
 		"evidence of a key": {
 			evidenceText(&command.EvidenceQuery{Key: "k"}), []string{"USING INDEX evidence_items_key (tenant=? AND key=? AND seq>?)"},
 		},
+		"evidence of a target": {
+			evidenceText(&command.EvidenceQuery{Target: "t"}), []string{"USING INDEX evidence_items_target (tenant=? AND target=? AND seq>?)"},
+		},
 		"evidence of a command": {
 			evidenceText(&command.EvidenceQuery{CommandID: "c"}), []string{
 				"USING INDEX evidence_items_command (tenant=? AND command_id=? AND seq>?)",

@@ -16,7 +16,7 @@ var evidenceCases = []recordCase{
 	{name: "many append at once", test: evidenceRace},
 	{name: "keeps every member", test: evidenceMembers},
 	{name: "that has no place in the chain fails its step alone", test: evidenceImpossible},
-	{name: "by key and by command", test: evidenceQueries},
+	{name: "by key, command and target", test: evidenceQueries},
 	{name: "heads", test: evidenceHeads, alone: true},
 	{name: "is never changed", test: evidenceAppendOnly, exec: true},
 }
@@ -92,7 +92,7 @@ func evidenceMembers(t *testing.T, f *records) {
 		Type: evidence.RejectedTy, At: f.now.Add(time.Microsecond), Decision: string(command.ConflictRejected), Executed: true,
 		CommandID: "cmd_1", SubmittedID: "cmd_2", PreviousID: "cmd_0", Key: key(1), Command: "invoice.refund", Actor: "key_\"ä\"", Channel: "api <é>",
 		Fingerprint: "sha256:1", Stored: "sha256:2", OutcomeRef: "outcome:cmd_1", OutcomeStatus: "executed", OutcomeDigest: "sha256:3",
-		Reason: "idempotency_conflict", EventID: "evt_1", DeliveryID: "del_1", EndpointID: "sub_1", ResponseStatus: 204,
+		Reason: "idempotency_conflict", EventID: "evt_1", DeliveryID: "del_1", EndpointID: "sub_1", ResponseStatus: 204, Target: "sub_2 <ü>",
 	}
 	least := evidence.Entry{Type: evidence.Dead, At: f.now}
 	signed := evidence.Entry{Type: evidence.Signed, At: f.now, Checkpoint: &evidence.Checkpoint{
@@ -127,6 +127,12 @@ func evidenceImpossible(t *testing.T, f *records) {
 	same(t, "state", state(), before)
 }
 
+// about names the object of an entry.
+func about(target string, e evidence.Entry) evidence.Entry {
+	e.Target = target
+	return e
+}
+
 func evidenceQueries(t *testing.T, f *records) {
 	one, two, again := f.newRecord(key(1)), f.newRecord(key(2)), f.newRecord(key(1))
 	dup := f.entry(evidence.Observation, one)
@@ -141,26 +147,35 @@ func evidenceQueries(t *testing.T, f *records) {
 		third,                             // 5
 		f.entry(evidence.Reserved, again), // 6: the key's next window
 		evidence.Entry{Type: evidence.Observation, At: f.now}, // 7: of nothing with an id
+		about("sub_1", f.entry(evidence.Reserved, two)),       // 8
+		about("sub_2", f.entry(evidence.Reserved, two)),       // 9
+		about("sub_1", f.entry(evidence.ExecutedOK, one)),     // 10
 	))
 	stranger := f.anotherTenant()
-	f.apply(observe(stranger, f.entry(evidence.Reserved, one)))
+	f.apply(observe(stranger, about("sub_1", f.entry(evidence.Reserved, one))))
 	for name, c := range map[string]struct {
 		query command.EvidenceQuery
 		want  []int64
 	}{
-		"all":                  {command.EvidenceQuery{}, []int64{1, 2, 3, 4, 5, 6, 7}},
+		"all":                  {command.EvidenceQuery{}, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
 		"some":                 {command.EvidenceQuery{Limit: 3}, []int64{1, 2, 3}},
 		"the next":             {command.EvidenceQuery{After: 3, Limit: 3}, []int64{4, 5, 6}},
-		"after the end":        {command.EvidenceQuery{After: 7}, nil},
-		"key":                  {command.EvidenceQuery{Key: key(1)}, []int64{1, 3, 4, 5, 6}},
+		"after the end":        {command.EvidenceQuery{After: 10}, nil},
+		"key":                  {command.EvidenceQuery{Key: key(1)}, []int64{1, 3, 4, 5, 6, 10}},
 		"key, paged":           {command.EvidenceQuery{Key: key(1), After: 3, Limit: 2}, []int64{4, 5}},
 		"unknown key":          {command.EvidenceQuery{Key: key(3)}, nil},
-		"command":              {command.EvidenceQuery{CommandID: one.CommandID}, []int64{1, 3, 4, 5}},
+		"command":              {command.EvidenceQuery{CommandID: one.CommandID}, []int64{1, 3, 4, 5, 10}},
 		"command, paged":       {command.EvidenceQuery{CommandID: one.CommandID, After: 1, Limit: 2}, []int64{3, 4}},
-		"as either":            {command.EvidenceQuery{CommandID: two.CommandID}, []int64{2, 4}},
-		"as either, paged":     {command.EvidenceQuery{CommandID: two.CommandID, After: 2, Limit: 5}, []int64{4}},
+		"as either":            {command.EvidenceQuery{CommandID: two.CommandID}, []int64{2, 4, 8, 9}},
+		"as either, paged":     {command.EvidenceQuery{CommandID: two.CommandID, After: 2, Limit: 2}, []int64{4, 8}},
 		"submitted":            {command.EvidenceQuery{CommandID: "cmd_third"}, []int64{5}},
 		"key and command":      {command.EvidenceQuery{Key: key(1), CommandID: two.CommandID}, []int64{4}},
+		"target":               {command.EvidenceQuery{Target: "sub_1"}, []int64{8, 10}},
+		"target, paged":        {command.EvidenceQuery{Target: "sub_1", After: 8, Limit: 1}, []int64{10}},
+		"target, the first":    {command.EvidenceQuery{Target: "sub_1", Limit: 1}, []int64{8}},
+		"target and command":   {command.EvidenceQuery{Target: "sub_1", CommandID: two.CommandID}, []int64{8}},
+		"target and key":       {command.EvidenceQuery{Target: "sub_1", Key: key(1)}, []int64{10}},
+		"unknown target":       {command.EvidenceQuery{Target: "sub"}, nil},
 		"unknown command":      {command.EvidenceQuery{CommandID: "cmd_none"}, nil},
 		"key and its stranger": {command.EvidenceQuery{Tenant: stranger, Key: key(1)}, []int64{1}},
 	} {
