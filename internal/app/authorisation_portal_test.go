@@ -70,6 +70,7 @@ var portalRoutes = map[string][]godwit.Capability{
 
 	"GET /v1/dead-letters":              viewPayloads,
 	"GET /v1/dead-letters/export":       viewPayloads,
+	"GET /v1/dead-letters/groups":       viewPayloads,
 	"GET /v1/dead-letters/{id}":         viewPayloads,
 	"POST /v1/dead-letters/{id}/replay": replay,
 	"POST /v1/dead-letters/replay":      replay,

@@ -99,6 +99,7 @@ var rules = map[string]rule{
 
 	"GET /v1/dead-letters":              tenants(read),
 	"GET /v1/dead-letters/export":       tenants(read),
+	"GET /v1/dead-letters/groups":       tenants(read),
 	"GET /v1/dead-letters/{id}":         tenants(read),
 	"POST /v1/dead-letters/{id}/replay": tenants(manage),
 	"POST /v1/dead-letters/replay":      tenants(manage),

@@ -24,6 +24,8 @@ type endpointsCommand struct {
 
 type endpointFilter struct {
 	Status string `name:"status" enum:",active,paused,disabled" default:"" help:"Only those that are active, paused or disabled." placeholder:"STATUS"`
+	Search string `name:"search" help:"Only endpoints whose URL, uid or description has this part." placeholder:"TEXT"`
+	Health string `name:"health" enum:",healthy,failing,open" default:"" help:"Only active endpoints that are healthy, failing, or have an open circuit." placeholder:"HEALTH"`
 }
 
 // endpointMembers are the members of an endpoint that can be given at its creation and changed later.

@@ -44,6 +44,9 @@ func TestEndpoints(t *testing.T) {
 	if stdout, _ := u.must("endpoints", "list", "--status", "paused", "--json"); strings.Count(stdout, "\n") != 1 || decode(t, stdout)["description"] != "new" {
 		t.Errorf("paused ones: %s", stdout)
 	}
+	if stdout, _ := u.must("endpoints", "list", "--search", "no such part", "--health", "healthy"); stdout != "" {
+		t.Errorf("a search for nothing finds %s", stdout)
+	}
 	if stdout, stderr := u.must("endpoints", "list", "--limit", "1"); strings.Count(stdout, "sub_") != 1 || !strings.Contains(stderr, "--all") {
 		t.Errorf("the first: %s%s", stdout, stderr)
 	}

@@ -100,6 +100,17 @@ type DeadLetters interface {
 	// CountDeadLetters counts, by endpoint, the newest dead letters that a filter selects, limit at most: those that PurgeDead
 	// would remove. The endpoint with the largest count comes first.
 	CountDeadLetters(ctx context.Context, f DeadLetterFilter, limit int) ([]DeadLetterCount, error)
+	// GroupDeadLetters counts, by endpoint and reason, the newest dead letters that a filter selects, limit at most. The largest
+	// group comes first.
+	GroupDeadLetters(ctx context.Context, f DeadLetterFilter, limit int) ([]DeadLetterGroup, error)
+}
+
+// A DeadLetterGroup is the dead letters of an endpoint that have one reason.
+type DeadLetterGroup struct {
+	EndpointID godwit.EndpointID
+	Reason     godwit.Reason
+	Count      int
+	LastAt     time.Time // when the latest of them ended
 }
 
 // A DeadLetterCount is the number of dead letters of an endpoint.

@@ -62,7 +62,19 @@ type EndpointFilter struct {
 	TenantID    godwit.TenantID
 	Environment godwit.EnvironmentID // not zero: TenantID does not count
 	Status      godwit.EndpointStatus
+	Text        string         // is part of the URL, the uid or the description, in any case of ASCII letters; empty: any
+	Health      EndpointHealth // of active endpoints; empty: any
 }
+
+// EndpointHealth is how an active endpoint does, as a Backlog counts it.
+type EndpointHealth string
+
+// The health of active endpoints.
+const (
+	HealthHealthy EndpointHealth = "healthy"
+	HealthFailing EndpointHealth = "failing"
+	HealthOpen    EndpointHealth = "open"
+)
 
 // LoadedEndpoint is everything the engine knows about an endpoint.
 type LoadedEndpoint struct {

@@ -112,8 +112,31 @@ type Purged struct {
 	More   bool `json:"more" doc:"There may be more that match"`
 }
 
+// DeadLetterGroups counts dead letters.
+type DeadLetterGroups struct {
+	Items   []DeadLetterGroup `json:"items" doc:"The largest group first, 200 at most"`
+	Counted int               `json:"counted" doc:"Dead letters that were counted, also those of groups that are left out"`
+	More    bool              `json:"more" doc:"There are more dead letters: the newest 10,000 were counted"`
+}
+
+// DeadLetterGroup is the dead letters of an endpoint that have one reason.
+type DeadLetterGroup struct {
+	EndpointID string    `json:"endpoint_id"`
+	Reason     string    `json:"reason"`
+	Count      int       `json:"count"`
+	LastAt     time.Time `json:"last_at" doc:"When the latest of them ended"`
+}
+
+// How many dead letters are counted, and how many groups are shown.
+const (
+	groupedLetters   = 10_000
+	groupsOfDeadShow = 200
+)
+
 type (
-	listDeadLettersInput struct {
+	groupDeadLettersInput  struct{ DeadLetterParams }
+	groupDeadLettersOutput struct{ Body DeadLetterGroups }
+	listDeadLettersInput   struct {
 		PageParams
 		DeadLetterParams
 	}
@@ -146,6 +169,10 @@ var (
 	listDeadLettersDoc = huma.Operation{
 		OperationID: "list-dead-letters", Summary: "List dead letters",
 		Description: "Those that are open: deliveries which ended without being accepted and were not replayed since.",
+	}
+	groupDeadLettersDoc = huma.Operation{
+		OperationID: "group-dead-letters", Summary: "Count dead letters by endpoint and reason",
+		Description: "Of those that a list with the same filters has.",
 	}
 	getDeadLetterDoc = huma.Operation{
 		OperationID: "get-dead-letter", Summary: "Get the open dead letter of a delivery",
@@ -188,6 +215,7 @@ type deadLetterStore interface {
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	DeadLetter(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.DeadLetter, error)
 	ListDeadLetters(ctx context.Context, f store.DeadLetterFilter, p store.Page) ([]godwit.DeadLetter, error)
+	GroupDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterGroup, error)
 }
 
 // deadLetterEngine is the part of the engine that sends dead letters again.
@@ -215,6 +243,26 @@ func (h *deadLetterHandlers) list(ctx context.Context, c *management.Caller, in 
 	return deadLetters.page(in.PageParams, func(p store.Page) ([]godwit.DeadLetter, error) {
 		return h.store.ListDeadLetters(ctx, f, p)
 	})
+}
+
+func (h *deadLetterHandlers) groups(ctx context.Context, c *management.Caller, in *groupDeadLettersInput) (*groupDeadLettersOutput, error) {
+	f, err := in.filter().resolve(ctx, c, h.finder)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := h.store.GroupDeadLetters(ctx, f, groupedLetters+1)
+	if err != nil {
+		return nil, err
+	}
+	out := &groupDeadLettersOutput{Body: DeadLetterGroups{Items: []DeadLetterGroup{}}}
+	for _, g := range groups {
+		out.Body.Counted += g.Count
+		if len(out.Body.Items) < groupsOfDeadShow {
+			out.Body.Items = append(out.Body.Items, DeadLetterGroup{EndpointID: g.EndpointID.String(), Reason: string(g.Reason), Count: g.Count, LastAt: g.LastAt.UTC()})
+		}
+	}
+	out.Body.More = out.Body.Counted > groupedLetters
+	return out, nil
 }
 
 func (h *deadLetterHandlers) replay(ctx context.Context, c *management.Caller, in *DeliveryPath) (*deliveryOutput, error) {

@@ -41,6 +41,8 @@ type (
 	listEndpointsInput struct {
 		PageParams
 		Status string `query:"status" enum:"active,paused,disabled" doc:"Only those with this status"`
+		Search string `query:"search" maxLength:"200" doc:"Only endpoints whose URL, uid or description contains this text; ASCII letters match in either case"`
+		Health string `query:"health" enum:"healthy,failing,open" doc:"Only active endpoints that do so, as GET /v1/stats/waiting counts them: open means that the circuit is open, failing that the last attempt failed or too many did in the last hour"`
 	}
 )
 
@@ -105,7 +107,7 @@ func (h *endpointHandlers) create(ctx context.Context, c *management.Caller, in 
 }
 
 func (h *endpointHandlers) list(ctx context.Context, c *management.Caller, in *listEndpointsInput) (*listOutput[Endpoint], error) {
-	f := store.EndpointFilter{TenantID: c.Tenant.ID, Status: godwit.EndpointStatus(in.Status)}
+	f := store.EndpointFilter{TenantID: c.Tenant.ID, Status: godwit.EndpointStatus(in.Status), Text: in.Search, Health: store.EndpointHealth(in.Health)}
 	if c.ForEnvironment() {
 		f.Environment = c.Tenant.EnvironmentID
 	}

@@ -55,6 +55,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 
 	dead := r.section("Dead letters")
 	typed(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters", listDeadLettersDoc, h.deadLetters.list)
+	typed(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters/groups", groupDeadLettersDoc, h.deadLetters.groups)
 	raw(dead, payloadAccess, "GET /v1/dead-letters/export", exportDoc(r), h.export.serve)
 	typed(dead, mayRead.Portal(godwit.ViewPayloads), "GET /v1/dead-letters/{id}", getDeadLetterDoc, h.deadLetters.get)
 	typed(dead, mayManage.Portal(godwit.Replay), "POST /v1/dead-letters/{id}/replay", replayDeadLetterDoc, h.deadLetters.replay)

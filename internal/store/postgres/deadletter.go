@@ -130,6 +130,20 @@ func (s *deadLetters) CountDeadLetters(ctx context.Context, f store.DeadLetterFi
 	return counts, failed("count dead letters", err)
 }
 
+// GroupDeadLetters counts dead letters by endpoint and reason.
+func (s *deadLetters) GroupDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) ([]store.DeadLetterGroup, error) {
+	w := selectLetters(f, store.Page{})
+	r, err := s.pool.Query(ctx, `SELECT endpoint_id, reason, count(*), max(dead_at) FROM (SELECT endpoint_id, reason, dead_at FROM dead_letters`+w.sql()+
+		fmt.Sprintf(` ORDER BY id DESC, dead_at DESC LIMIT %d) AS newest GROUP BY endpoint_id, reason ORDER BY count(*) DESC, endpoint_id, reason`, max(limit, 0)), w.args...)
+	if err != nil {
+		return nil, failed("group dead letters", err)
+	}
+	groups, err := pgx.CollectRows(r, func(r pgx.CollectableRow) (g store.DeadLetterGroup, err error) {
+		return g, r.Scan(scanID(&g.EndpointID), (*string)(&g.Reason), &g.Count, scanTime(&g.LastAt))
+	})
+	return groups, failed("group dead letters", err)
+}
+
 // selectLetters returns the condition of a filter.
 func selectLetters(f store.DeadLetterFilter, p store.Page) where {
 	var w where

@@ -116,6 +116,13 @@ func (s *endpoints) EndpointByUID(ctx context.Context, tenant godwit.TenantID, u
 	return e, failed("find endpoint", err)
 }
 
+// inHealth has the condition for each health of an active endpoint. An endpoint without a row has made no attempt yet.
+var inHealth = map[store.EndpointHealth]string{
+	store.HealthOpen:    "EXISTS (SELECT FROM endpoint_health AS h WHERE h.endpoint_id = endpoints.id AND h.circuit_open_at IS NOT NULL)",
+	store.HealthFailing: "EXISTS (SELECT FROM endpoint_health AS h WHERE h.endpoint_id = endpoints.id AND h.circuit_open_at IS NULL AND (h.streak > 0 OR h.degraded_at IS NOT NULL))",
+	store.HealthHealthy: "NOT EXISTS (SELECT FROM endpoint_health AS h WHERE h.endpoint_id = endpoints.id AND (h.circuit_open_at IS NOT NULL OR h.streak > 0 OR h.degraded_at IS NOT NULL))",
+}
+
 // ListEndpoints leaves out deleted endpoints.
 func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
 	var w where
@@ -123,6 +130,13 @@ func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p
 	w.page(p)
 	if f.Status != "" {
 		w.add("status = ?", string(f.Status))
+	}
+	if f.Text != "" {
+		text := clean(f.Text)
+		w.add("(strpos(lower(url), lower(?)) > 0 OR strpos(lower(uid), lower(?)) > 0 OR strpos(lower(description), lower(?)) > 0)", text, text, text)
+	}
+	if f.Health != "" {
+		w.add("status = 'active' AND " + inHealth[f.Health])
 	}
 	r, err := s.pool.Query(ctx, `SELECT `+endpointFields+` FROM endpoints`+w.sql()+w.newestFirst(p.Limit), w.args...)
 	if err != nil {

@@ -134,6 +134,18 @@ func (s *deadLetters) CountDeadLetters(ctx context.Context, f store.DeadLetterFi
 	return counts, err
 }
 
+// GroupDeadLetters counts dead letters by endpoint and reason.
+func (s *deadLetters) GroupDeadLetters(ctx context.Context, f store.DeadLetterFilter, limit int) (groups []store.DeadLetterGroup, err error) {
+	q := selectedLetters("d.endpoint_id AS endpoint_id, d.reason AS reason, d.dead_at AS dead_at", &f, store.Page{Limit: limit})
+	err = s.read(ctx, "group dead letters", func(c *conn) error {
+		return c.each(ctx, "SELECT endpoint_id, reason, count(*), max(dead_at) FROM ("+q.text()+") GROUP BY endpoint_id, reason ORDER BY count(*) DESC, endpoint_id, reason", q.arguments(), func(r *rows) error {
+			groups = append(groups, store.DeadLetterGroup{EndpointID: r.id(0), Reason: godwit.Reason(r.text(1)), Count: int(r.int(2)), LastAt: r.time(3)})
+			return nil
+		})
+	})
+	return groups, err
+}
+
 // selectedLetters returns the query for the dead letters that a filter selects.
 func selectedLetters(columns string, f *store.DeadLetterFilter, p store.Page) *listing {
 	index := "dead_letters_open"

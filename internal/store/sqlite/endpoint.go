@@ -204,6 +204,13 @@ func (s *endpoints) readEndpoint(ctx context.Context, where string, args ...driv
 	return &e, nil
 }
 
+// inHealth has the condition for each health of an active endpoint. An endpoint without a row has made no attempt yet.
+var inHealth = map[store.EndpointHealth]string{
+	store.HealthOpen:    "EXISTS (SELECT 1 FROM health h WHERE h.endpoint_id = e.id AND h.circuit_open_at <> 0)",
+	store.HealthFailing: "EXISTS (SELECT 1 FROM health h WHERE h.endpoint_id = e.id AND h.circuit_open_at = 0 AND (h.streak > 0 OR h.degraded_at <> 0))",
+	store.HealthHealthy: "NOT EXISTS (SELECT 1 FROM health h WHERE h.endpoint_id = e.id AND (h.circuit_open_at <> 0 OR h.streak > 0 OR h.degraded_at <> 0))",
+}
+
 // ListEndpoints lists the endpoints of a tenant or environment, newest first.
 func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p store.Page) ([]godwit.Endpoint, error) {
 	var q *listing
@@ -215,6 +222,12 @@ func (s *endpoints) ListEndpoints(ctx context.Context, f store.EndpointFilter, p
 	}
 	if f.Status != "" {
 		q.where("e.status = ?", string(f.Status))
+	}
+	if f.Text != "" {
+		q.where("(instr(lower(e.url), lower(?)) > 0 OR instr(lower(e.uid), lower(?)) > 0 OR instr(lower(e.description), lower(?)) > 0)", f.Text, f.Text, f.Text)
+	}
+	if f.Health != "" {
+		q.where("e.status = 'active' AND " + inHealth[f.Health])
 	}
 	var es []godwit.Endpoint
 	err := s.read(ctx, "list endpoints", func(c *conn) error {

@@ -78,6 +78,27 @@ func deadLetterList(t *testing.T, f *fixture) {
 			for _, n := range counted {
 				same(t, "dead letters of an endpoint", n.Count, counts[n.EndpointID])
 			}
+			groups := map[store.DeadLetterGroup]bool{}
+			for _, d := range want {
+				g := store.DeadLetterGroup{EndpointID: d.Delivery.EndpointID, Reason: d.Delivery.Reason}
+				for _, other := range want {
+					if other.Delivery.EndpointID == g.EndpointID && other.Delivery.Reason == g.Reason {
+						g.Count++
+						if other.DeadAt.After(g.LastAt) {
+							g.LastAt = other.DeadAt.UTC()
+						}
+					}
+				}
+				groups[g] = true
+			}
+			grouped := got(f.s.GroupDeadLetters(f.ctx, c.filter, len(all)))(t)
+			same(t, "groups of dead letters", len(grouped), len(groups))
+			for _, g := range grouped {
+				g.LastAt = g.LastAt.UTC()
+				if !groups[g] {
+					t.Errorf("group %+v, want one of %v", g, groups)
+				}
+			}
 			for id := range want {
 				same(t, "dead letter", found[id], want[id])
 			}

@@ -245,6 +245,18 @@ func endpointList(t *testing.T, f *fixture) {
 	if n := got(f.s.CountEndpoints(f.ctx, f.tenant))(t); n != len(all) {
 		t.Errorf("%d endpoints are counted, want %d", n, len(all))
 	}
+	f.tick(time.Second)
+	named := fullEndpoint(f)
+	named.Status = godwit.EndpointActive
+	named.URL, named.UID, named.Description = "https://hooks.example.org/Acme_42?x=1", "ware%house", "Orders of Zoë"
+	f.must(f.s.CreateEndpoint(f.ctx, named, nil))
+	for text, want := range map[string]int{"ORG/acme_4": 1, "e%H": 1, "orders OF": 1, "Zoë": 1, "acme%42": 0, "acmex42": 0} {
+		found := got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{TenantID: f.tenant, Text: text}, store.Page{Limit: 9}))(t)
+		same(t, "endpoints with "+text, len(found), want)
+		of := got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{Environment: godwit.DefaultEnvironment, Text: text}, store.Page{Limit: 9}))(t)
+		same(t, "endpoints of the environment with "+text, len(of), want)
+	}
+	same(t, "active and healthy", len(got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{TenantID: f.tenant, Text: "acme", Health: store.HealthHealthy}, store.Page{Limit: 9}))(t)), 1)
 }
 
 func endpointLoad(t *testing.T, f *fixture) {

@@ -386,9 +386,15 @@ func statsBacklog(t *testing.T, f *fixture) {
 	if b.Failing != 1 || b.Healthy != 0 {
 		t.Errorf("after a failure: %+v", b)
 	}
+	// A list of endpoints by health has those that are counted.
+	listed := func(h store.EndpointHealth) int {
+		return len(got(f.s.ListEndpoints(f.ctx, store.EndpointFilter{TenantID: f.tenant, Health: h}, store.Page{Limit: 9}))(t))
+	}
+	same(t, "listed after a failure", []int{listed(store.HealthHealthy), listed(store.HealthFailing), listed(store.HealthOpen)}, []int{0, 1, 0})
 	f.commit(&store.Batch{Results: []store.Result{f.attempted(f.claim(f.endpoint, 1).Work[0], godwit.DeliveryAccepted)},
 		Health: []godwit.Health{{EndpointID: f.endpoint, Streak: 9, CircuitOpenAt: f.now}}})
 	if b := count(store.BacklogFilter{}); b.Open != 1 || b.Failing != 0 {
 		t.Errorf("with an open circuit: %+v", b)
 	}
+	same(t, "listed with an open circuit", []int{listed(store.HealthHealthy), listed(store.HealthFailing), listed(store.HealthOpen)}, []int{0, 0, 1})
 }

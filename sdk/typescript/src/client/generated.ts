@@ -336,6 +336,23 @@ export interface DeadLetter {
   replayed_at?: string;
 }
 
+export interface DeadLetterGroup {
+  count: number;
+  endpoint_id: string;
+  /** When the latest of them ended */
+  last_at: string;
+  reason: string;
+}
+
+export interface DeadLetterGroups {
+  /** Dead letters that were counted, also those of groups that are left out */
+  counted: number;
+  /** The largest group first, 200 at most */
+  items: DeadLetterGroup[];
+  /** There are more dead letters: the newest 10,000 were counted */
+  more: boolean;
+}
+
 export interface Delivery {
   /** Attempts made so far */
   attempt_count: number;
@@ -2323,6 +2340,37 @@ export class GodwitClient extends Transport {
   }
 
   /**
+   * Count dead letters by endpoint and reason.
+   *
+   * Of those that a list with the same filters has.
+   *
+   * Needs an API key with the scope read.
+   */
+  groupDeadLetters(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** At or after this time (RFC 3339) */
+      since?: string | undefined;
+      /** Before this time (RFC 3339) */
+      until?: string | undefined;
+      /** Only of this endpoint */
+      endpoint?: string | undefined;
+      /** Only events of this type */
+      type?: string | undefined;
+      status?: "terminal" | "exhausted" | undefined;
+      /** Only with this reason */
+      reason?: string | undefined;
+      /** Also those that were replayed since */
+      replayed?: boolean | undefined;
+    } = {},
+  ): Promise<DeadLetterGroups> {
+    return this.json<DeadLetterGroups>({ method: "GET", path: `/v1/dead-letters/groups`, query: { "since": options.since, "until": options.until, "endpoint": options.endpoint, "type": options.type, "status": options.status, "reason": options.reason, "replayed": options.replayed }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+  }
+
+  /**
    * Remove the dead letters that match.
    *
    * For good, with the copies of their events; newest first, up to limit in one request. To select all, say all: true. It runs as the command dead_letters.purge. The first answer tells in affects how many dead letters would go, and from which endpoints.
@@ -2563,9 +2611,13 @@ export class GodwitClient extends Transport {
       cursor?: string | undefined;
       /** Only those with this status */
       status?: "active" | "paused" | "disabled" | undefined;
+      /** Only endpoints whose URL, uid or description contains this text; ASCII letters match in either case */
+      search?: string | undefined;
+      /** Only active endpoints that do so, as GET /v1/stats/waiting counts them: open means that the circuit is open, failing that the last attempt failed or too many did in the last hour */
+      health?: "healthy" | "failing" | "open" | undefined;
     } = {},
   ): Promise<ListEndpoint> {
-    return this.json<ListEndpoint>({ method: "GET", path: `/v1/endpoints`, query: { "limit": options.limit, "cursor": options.cursor, "status": options.status }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
+    return this.json<ListEndpoint>({ method: "GET", path: `/v1/endpoints`, query: { "limit": options.limit, "cursor": options.cursor, "status": options.status, "search": options.search, "health": options.health }, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

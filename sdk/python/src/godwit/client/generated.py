@@ -381,6 +381,23 @@ class DeadLetter(_DeadLetterRequired, total=False):
     """When it was sent again. If that fails for good too, there is a new dead letter."""
 
 
+class DeadLetterGroup(TypedDict):
+    count: int
+    endpoint_id: str
+    last_at: str
+    """When the latest of them ended"""
+    reason: str
+
+
+class DeadLetterGroups(TypedDict):
+    counted: int
+    """Dead letters that were counted, also those of groups that are left out"""
+    items: list[DeadLetterGroup]
+    """The largest group first, 200 at most"""
+    more: bool
+    """There are more dead letters: the newest 10,000 were counted"""
+
+
 class _DeliveryRequired(TypedDict):
     attempt_count: int
     """Attempts made so far"""
@@ -2515,6 +2532,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("get_catalogue", "GET", "/v1/catalogue"),
     ("list_dead_letters", "GET", "/v1/dead-letters"),
     ("export_dead_letters", "GET", "/v1/dead-letters/export"),
+    ("group_dead_letters", "GET", "/v1/dead-letters/groups"),
     ("purge_dead_letters", "POST", "/v1/dead-letters/purge"),
     ("replay_dead_letters", "POST", "/v1/dead-letters/replay"),
     ("get_dead_letter", "GET", "/v1/dead-letters/{id}"),
@@ -2818,6 +2836,43 @@ class GodwitClient(Transport):
             query={"endpoint": endpoint, "type": type, "status": status, "reason": reason, "since": since, "until": until, "replayed": replayed},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
+
+    def group_dead_letters(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        endpoint: str | None = None,
+        type: str | None = None,
+        status: Literal["terminal", "exhausted"] | None = None,
+        reason: str | None = None,
+        replayed: bool | None = None,
+    ) -> DeadLetterGroups:
+        """Count dead letters by endpoint and reason.
+
+        Of those that a list with the same filters has.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        since: At or after this time (RFC 3339)
+        until: Before this time (RFC 3339)
+        endpoint: Only of this endpoint
+        type: Only events of this type
+        reason: Only with this reason
+        replayed: Also those that were replayed since
+        """
+        answer: DeadLetterGroups = self._json(
+            "GET",
+            "/v1/dead-letters/groups",
+            query={"since": since, "until": until, "endpoint": endpoint, "type": type, "status": status, "reason": reason, "replayed": replayed},
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
+        )
+        return answer
 
     def purge_dead_letters(
         self,
@@ -3124,6 +3179,8 @@ class GodwitClient(Transport):
         limit: int | None = None,
         cursor: str | None = None,
         status: Literal["active", "paused", "disabled"] | None = None,
+        search: str | None = None,
+        health: Literal["healthy", "failing", "open"] | None = None,
     ) -> ListEndpoint:
         """List endpoints.
 
@@ -3137,11 +3194,15 @@ class GodwitClient(Transport):
         limit: How many items at most
         cursor: next_cursor of the page before; empty or absent: the first page
         status: Only those with this status
+        search: Only endpoints whose URL, uid or description contains this text; ASCII letters match in either
+        case
+        health: Only active endpoints that do so, as GET /v1/stats/waiting counts them: open means that the
+        circuit is open, failing that the last attempt failed or too many did in the last hour
         """
         answer: ListEndpoint = self._json(
             "GET",
             "/v1/endpoints",
-            query={"limit": limit, "cursor": cursor, "status": status},
+            query={"limit": limit, "cursor": cursor, "status": status, "search": search, "health": health},
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
