@@ -72,8 +72,8 @@ type EnvironmentSwept struct {
 // Swept counts the work of one sweep: rows removed, pending deliveries that ended as exhausted because of their age (Expired),
 // and those that were Cancelled because their endpoint is deleted.
 type Swept struct {
-	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Broadcasts, Sessions, Expired, Cancelled int64
-	More                                                                                                                                 bool
+	Events, Deliveries, Attempts, DeadLetters, Records, Notices, Rejections, Allowances, Usage, Broadcasts, Sessions, Receipts, Expired, Cancelled int64
+	More                                                                                                                                           bool
 }
 
 // SealedRow is an encrypted value in the store.

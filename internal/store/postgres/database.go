@@ -91,6 +91,17 @@ func connectCold(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
+// indexed runs queries that search an index once for each of many values. Where the statistics say that one value has most of the rows, the server would scan the whole
+// table for each of them.
+func (d *database) indexed(ctx context.Context, fn func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SET LOCAL enable_seqscan = off`); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
 // connectHot plans once, before there are statistics, so it disables plans that are wrong at some table sizes. Disabled plan
 // nodes count as very expensive, which would trigger the JIT compiler.
 func connectHot(ctx context.Context, conn *pgx.Conn) error {

@@ -70,7 +70,7 @@ func (s *sources) CreateSource(ctx context.Context, src *godwit.Source) error {
 
 // ReceivedAt notes when a source received a request.
 func (s *sources) ReceivedAt(ctx context.Context, id godwit.SourceID, at time.Time) error {
-	_, err := s.pool.Exec(ctx, `INSERT INTO source_receipts (source_id, received_at) VALUES ($1, $2)
+	_, err := s.pool.Exec(ctx, `INSERT INTO source_receipts (source_id, received_at) SELECT id, $2 FROM sources WHERE id = $1 AND status <> 'deleted'
 		ON CONFLICT (source_id) DO UPDATE SET received_at = greatest(source_receipts.received_at, excluded.received_at)`, [16]byte(id), at)
 	return failed("note receipt", err)
 }

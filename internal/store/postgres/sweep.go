@@ -28,7 +28,7 @@ func (s *sweeps) Sweep(ctx context.Context, w store.Sweep) (*store.Swept, error)
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		sw.records, sw.cancelled, sw.expired, sw.events, sw.broadcasts, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances, sw.usage, sw.mergeUsage, sw.sessions,
+		sw.records, sw.cancelled, sw.expired, sw.events, sw.broadcasts, sw.attempts, sw.deadLetters, sw.notices, sw.rejections, sw.allowances, sw.usage, sw.mergeUsage, sw.sessions, sw.receipts,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, failed("sweep", err)
@@ -62,6 +62,12 @@ func (w *sweep) records(ctx context.Context) error {
 	return w.remove(ctx, &w.swept.Records, `DELETE FROM idempotency_records WHERE id IN (
 		SELECT id FROM idempotency_records WHERE expires_at <= $1 AND (response_status IS NOT NULL OR expires_at < $2)
 		ORDER BY expires_at LIMIT $3 FOR UPDATE SKIP LOCKED)`, w.Now, w.UnansweredBefore, w.limit)
+}
+
+// receipts removes those of deleted sources.
+func (w *sweep) receipts(ctx context.Context) error {
+	return w.remove(ctx, &w.swept.Receipts, `DELETE FROM source_receipts WHERE source_id IN (
+		SELECT r.source_id FROM source_receipts AS r JOIN sources AS s ON s.id = r.source_id WHERE s.status = 'deleted' LIMIT $1)`, w.limit)
 }
 
 func (w *sweep) deadLetters(ctx context.Context) error {

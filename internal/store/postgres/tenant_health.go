@@ -40,12 +40,15 @@ func (s *tenants) TenantsHealth(ctx context.Context, list []godwit.TenantID, upT
 	if err != nil {
 		return nil, failed("read health of tenants", err)
 	}
-	r, err = s.pool.Query(ctx, fmt.Sprintf(`SELECT t.id, (SELECT count(*) FROM (SELECT FROM pending_deliveries AS p WHERE p.tenant_id = t.id LIMIT %d) AS p)
-		FROM unnest($1::uuid[]) AS t (id)`, max(upTo, 0)), rawIDs(list))
-	if err != nil {
-		return nil, failed("read health of tenants", err)
-	}
-	var waiting int
-	_, err = pgx.ForEachRow(r, []any{scanID(&tenant), &waiting}, func() error { at[tenant].Waiting = waiting; return nil })
+	err = s.indexed(ctx, func(tx pgx.Tx) error {
+		r, err := tx.Query(ctx, fmt.Sprintf(`SELECT t.id, (SELECT count(*) FROM (SELECT FROM pending_deliveries AS p WHERE p.tenant_id = t.id LIMIT %d) AS p)
+			FROM unnest($1::uuid[]) AS t (id)`, max(upTo, 0)), rawIDs(list))
+		if err != nil {
+			return err
+		}
+		var waiting int
+		_, err = pgx.ForEachRow(r, []any{scanID(&tenant), &waiting}, func() error { at[tenant].Waiting = waiting; return nil })
+		return err
+	})
 	return out, failed("read health of tenants", err)
 }

@@ -149,20 +149,21 @@ func (s *deliveries) CancelMany(ctx context.Context, tenant godwit.TenantID, lis
 // CountWaiting counts a tenant's pending deliveries up to a bound.
 func (s *deliveries) CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (n int, err error) {
 	err = s.read(ctx, "count waiting deliveries", func(c *conn) error {
-		for _, query := range []string{
-			`SELECT count(*) FROM (SELECT 1 FROM endpoints e CROSS JOIN deliveries d INDEXED BY deliveries_due
-				ON d.endpoint_id = e.id AND d.status = 'pending' AND d.claim_epoch = 0 WHERE e.tenant_id = ? LIMIT ?)`,
-			`SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_claimed WHERE tenant_id = ? AND status = 'pending' AND claim_epoch > 0 LIMIT ?)`,
-		} {
-			if _, err := c.one(ctx, query, []driver.Value{tenant[:], int64(upTo)}, func(r *rows) { n += int(r.int(0)) }); err != nil || n >= upTo {
-				return err
-			}
+		if n, err = countWaiting(ctx, c, tenant, upTo); err != nil || n >= upTo {
+			return err
 		}
 		fresh, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return d.TenantID == tenant })
 		n += len(fresh)
 		return err
 	})
 	return min(n, upTo), err
+}
+
+// countWaiting counts the pending deliveries of a tenant that have a row.
+func countWaiting(ctx context.Context, c *conn, tenant godwit.TenantID, upTo int) (n int, err error) {
+	_, err = c.one(ctx, "SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_waiting WHERE tenant_id = ? AND status = 'pending' LIMIT ?)",
+		[]driver.Value{tenant[:], int64(upTo)}, func(r *rows) { n = int(r.int(0)) })
+	return n, err
 }
 
 // CountPending counts waiting and claimed deliveries. All claims have the epoch of the endpoint's shard.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"slices"
 	"time"
 
@@ -34,13 +35,20 @@ func listRows(ctx context.Context, c *conn, f *store.DeliveryFilter, p store.Pag
 	if f.Status != godwit.DeliveryPending {
 		return listed(ctx, c, filtered(f, p, deliveryIndex(f)))
 	}
-	// If many deliveries are pending, some of them are among the newest. If few are, the indexes of pending deliveries list
-	// them all.
-	ds, err := listed(ctx, c, amongNewest(f, p))
-	if err != nil || len(ds) >= p.Limit {
-		return ds, err
+	if f.EndpointID.IsZero() {
+		return listed(ctx, c, filtered(f, p, waits))
 	}
-	return listed(ctx, c, amongPending(f, p))
+	// If few deliveries wait for the endpoint, the index of due deliveries lists them all. If many do, some are among the newest that wait.
+	n := 0
+	_, err := c.one(ctx, "SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_due WHERE endpoint_id = ? AND status = 'pending' AND claim_epoch = 0 LIMIT ?)",
+		[]driver.Value{f.EndpointID[:], int64(fewPending)}, func(r *rows) { n = int(r.int(0)) })
+	if err != nil {
+		return nil, err
+	}
+	if n < fewPending {
+		return listed(ctx, c, amongPending(f, p))
+	}
+	return listed(ctx, c, filtered(f, p, waits))
 }
 
 // fits applies the filters that the query does not contain.
@@ -82,6 +90,7 @@ func deliveryIndex(f *store.DeliveryFilter) string {
 
 const (
 	ended     = "INDEXED BY deliveries_ended"
+	waits     = "INDEXED BY deliveries_waiting"
 	withEvent = " LEFT JOIN events e INDEXED BY events_id ON e.tenant_id = d.tenant_id AND e.id = d.event_id"
 )
 
@@ -95,9 +104,11 @@ func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
 	if f.Status != "" {
 		q.where("d.status = ?", string(f.Status))
 	}
-	if index == ended {
-		// Redundant, but SQLite uses a partial index only if the query repeats its condition.
+	switch index { // redundant, but SQLite uses a partial index only if the query repeats its condition
+	case ended:
 		q.where("d.status <> 'pending' AND d.status <> 'accepted'")
+	case waits:
+		q.where("d.status = 'pending'")
 	}
 	if f.Tried != nil {
 		q.where("(d.attempts > 0) = ?", flag(*f.Tried))
@@ -109,18 +120,8 @@ func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
 	return q
 }
 
-// newestLooked is how many of the newest deliveries are examined for pending ones.
-const newestLooked = 5000
-
-func amongNewest(f *store.DeliveryFilter, p store.Page) *listing {
-	inner := *f
-	inner.Status = ""
-	all := filtered(&inner, store.Page{After: p.After, Limit: newestLooked}, deliveryIndex(&inner))
-	q := newest("SELECT "+deliveryColumns+", d.type FROM ("+all.text()+") d", "d.id", store.Page{Limit: p.Limit})
-	q.where("d.status = 'pending'")
-	q.args = all.arguments()
-	return q
-}
+// fewPending is how many waiting deliveries of an endpoint are sorted for a page.
+const fewPending = 5000
 
 func amongPending(f *store.DeliveryFilter, p store.Page) *listing {
 	q := filtered(f, p, "NOT INDEXED") // the order comes from n

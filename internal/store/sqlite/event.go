@@ -74,7 +74,21 @@ func readEvent(ctx context.Context, c *conn, tenant godwit.TenantID, id godwit.E
 
 // ListEvents lists a tenant's events without bodies, newest first.
 func (s *events) ListEvents(ctx context.Context, f store.EventFilter, p store.Page) ([]godwit.Event, error) {
-	q := newest("SELECT "+eventColumns+" FROM events e INDEXED BY events_id", "e.id", p)
+	var list []godwit.Event
+	err := s.read(ctx, "list events", func(c *conn) (err error) {
+		if f.Key != "" {
+			list, err = listKeyed(ctx, c, &f, p)
+		} else {
+			list, err = listedEvents(ctx, c, selectedEvents("events e INDEXED BY events_id", &f, p))
+		}
+		return err
+	})
+	return list, err
+}
+
+// selectedEvents returns the query for the events that a filter selects.
+func selectedEvents(from string, f *store.EventFilter, p store.Page) *listing {
+	q := newest("SELECT "+eventColumns+" FROM "+from, "e.id", p)
 	q.where("e.tenant_id = ?", f.TenantID[:])
 	if prefix, wild := strings.CutSuffix(f.Type, "*"); wild {
 		// A range, not LIKE, because '_' is an ordinary character here.
@@ -89,17 +103,18 @@ func (s *events) ListEvents(ctx context.Context, f store.EventFilter, p store.Pa
 		q.where("e.key = ?", f.Key)
 	}
 	q.created("e", f.Since, f.Until)
-	var events []godwit.Event
-	err := s.read(ctx, "list events", func(c *conn) error {
-		return q.each(ctx, c, func(r *rows) error {
-			e, err := scanEvent(r, 0)
-			if err == nil {
-				events = append(events, *e)
-			}
-			return err
-		})
+	return q
+}
+
+func listedEvents(ctx context.Context, c *conn, q *listing) (list []godwit.Event, err error) {
+	err = q.each(ctx, c, func(r *rows) error {
+		e, err := scanEvent(r, 0)
+		if err == nil {
+			list = append(list, *e)
+		}
+		return err
 	})
-	return events, err
+	return list, err
 }
 
 // ScanEvents passes a tenant's events to fn, newest first. Columns that are not asked for are not read: a long body lies on pages of its own.

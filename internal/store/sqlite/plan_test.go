@@ -35,6 +35,15 @@ func TestPlans(t *testing.T) {
 			filtered(&store.DeliveryFilter{Status: godwit.DeliveryTerminal}, store.Page{After: [16]byte{1}}, "INDEXED BY deliveries_ended").text(),
 			[]string{"SEARCH d USING INDEX deliveries_ended (tenant_id=? AND status=? AND id<?)"},
 		},
+		"list of the dead of an endpoint": {
+			filtered(&store.DeliveryFilter{Status: godwit.DeliveryTerminal, EndpointID: godwit.EndpointID{1}}, store.Page{After: [16]byte{1}}, "INDEXED BY deliveries_ended").text(),
+			[]string{"SEARCH d USING INDEX deliveries_ended (tenant_id=? AND status=? AND id<?)"},
+		},
+		"list of the pending": {
+			filtered(&store.DeliveryFilter{Status: godwit.DeliveryPending}, store.Page{After: [16]byte{1}}, waits).text(),
+			[]string{"SEARCH d USING INDEX deliveries_waiting (tenant_id=? AND id<?)"},
+		},
+		"tenants that wait": {tenantsWaiting, []string{"SEARCH d USING COVERING INDEX deliveries_waiting (tenant_id>?)"}},
 		"few pending": {
 			amongPending(&store.DeliveryFilter{Status: godwit.DeliveryPending}, store.Page{After: [16]byte{1}}).text(),
 			[]string{"SEARCH d USING INTEGER PRIMARY KEY (rowid=?)"},

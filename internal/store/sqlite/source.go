@@ -75,8 +75,8 @@ func (s *sources) CreateSource(ctx context.Context, src *godwit.Source) error {
 // ReceivedAt notes when a source received a request.
 func (s *sources) ReceivedAt(ctx context.Context, id godwit.SourceID, at time.Time) error {
 	return s.writeShared(ctx, "note receipt", func(c *conn) error {
-		_, err := c.exec(`INSERT INTO source_receipts (source_id, received_at) VALUES (?, ?)
-			ON CONFLICT (source_id) DO UPDATE SET received_at = max(received_at, excluded.received_at)`, id[:], micros(at))
+		_, err := c.exec(`INSERT INTO source_receipts (source_id, received_at) SELECT id, ? FROM sources WHERE id = ? AND status <> 'deleted'
+			ON CONFLICT (source_id) DO UPDATE SET received_at = max(received_at, excluded.received_at)`, micros(at), id[:])
 		return err
 	})
 }

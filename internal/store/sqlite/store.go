@@ -60,8 +60,9 @@ func newStore(db *database, m *members) *Store {
 		endpoints: &endpoints{db}, health: &health{db}, secrets: &secrets{db}, sources: &sources{db}, eventTypes: &eventTypes{db},
 		environments: &environments{db}, broadcasts: &broadcasts{db}, tenants: &tenants{db}, keys: &keys{db}, sessions: &sessions{db}, idempotency: &idempotency{db}, notices: &notices{db},
 		chains: &chains{db},
-		sweeps: &sweeps{database: db}, sealedRows: &sealedRows{db}, allowances: &allowances{db}, usages: &usages{db}, history: &history{db}, keyChecks: &keyChecks{db}, upkeep: &upkeep{db},
+		sweeps: &sweeps{database: db, keys: &eventKeys{database: db}}, sealedRows: &sealedRows{db}, allowances: &allowances{db}, usages: &usages{db}, history: &history{db}, keyChecks: &keyChecks{db}, upkeep: &upkeep{db},
 	}
+	s.sweeps.keys.size.Store(keySegment)
 	s.deadLetters = &deadLetters{database: db, deliveries: s.deliveries}
 	s.commands = &commands{database: db, batches: s.batches, deliveries: s.deliveries, deadLetters: s.deadLetters}
 	return s

@@ -24,6 +24,7 @@ type sweepCursors struct {
 type sweeps struct {
 	*database
 	cursors sweepCursors // guarded by turn
+	keys    *eventKeys
 }
 
 // Sweep does one bounded step of every kind, each in a short transaction.
@@ -41,6 +42,7 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 	}{
 		{"cancel deliveries of deleted endpoints", len(gone) == 0, func(c *conn) (bool, error) { return cancel(c, gone, sw.Now, limit, out) }},
 		{"sweep events", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepEvents(ctx, c, &sw, limit, out) }},
+		{"sweep keys of events", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return false, sweepKeys(c) }},
 		{"sweep broadcasts", sw.EventsBefore.IsZero(), func(c *conn) (bool, error) { return sweepBroadcasts(ctx, c, sw.EventsBefore, limit, out) }},
 		{"sweep attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepAttempts(ctx, c, &sw, limit, out) }},
 		{"sweep first attempts", sw.AttemptsBefore.IsZero(), func(c *conn) (bool, error) { return s.sweepFirstAttempts(ctx, c, &sw, limit, out) }},
@@ -62,6 +64,11 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 			return out.Allowances == int64(limit), err
 		}},
 		{"sweep sessions", false, func(c *conn) (bool, error) { return sweepSessions(c, sw.Now, limit, out) }},
+		{"sweep receipts of sources", false, func(c *conn) (more bool, err error) {
+			out.Receipts, err = c.exec(`DELETE FROM source_receipts WHERE source_id IN (
+				SELECT r.source_id FROM source_receipts r JOIN sources s ON s.id = r.source_id WHERE s.status = 'deleted' LIMIT ?)`, int64(limit))
+			return out.Receipts == int64(limit), err
+		}},
 		{"sweep usage", sw.UsageBefore.IsZero(), func(c *conn) (more bool, err error) {
 			out.Usage, err = c.exec(`DELETE FROM usage WHERE (tenant_id, day) IN (SELECT tenant_id, day FROM usage WHERE day < ? ORDER BY day LIMIT ?)`,
 				dayNumber(sw.UsageBefore), int64(limit))
@@ -86,7 +93,9 @@ func (s *sweeps) Sweep(ctx context.Context, sw store.Sweep) (*store.Swept, error
 			return nil, err
 		}
 	}
-	return out, nil
+	more, err := s.keys.extend(ctx)
+	out.More = out.More || more
+	return out, err
 }
 
 const sweepRecords = `DELETE FROM idempotency_records WHERE n IN (
@@ -206,6 +215,9 @@ func (s *sweeps) sweepEvent(ctx context.Context, c *conn, e *oldEvent, now time.
 		if _, err := c.exec(query, e.n); err != nil {
 			return 0, err
 		}
+	}
+	if err := unlistKeys(ctx, c, e.n); err != nil {
+		return 0, err
 	}
 	out.Events++
 	out.Deliveries += int64(len(ds))

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql/driver"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -27,35 +26,18 @@ func (s *tenants) TenantsHealth(ctx context.Context, list []godwit.TenantID, upT
 			if err != nil {
 				return err
 			}
-			_, err = c.one(ctx, `SELECT count(*) FROM (SELECT 1 FROM endpoints e INDEXED BY endpoints_tenant CROSS JOIN deliveries d INDEXED BY deliveries_due
-				ON d.endpoint_id = e.id AND d.status = 'pending' AND d.claim_epoch = 0 WHERE e.tenant_id = ? LIMIT ?)`, []driver.Value{id[:], int64(upTo)},
-				func(r *rows) { h.Waiting = int(r.int(0)) })
-			if err != nil {
+			if h.Waiting, err = countWaiting(ctx, c, id, upTo); err != nil {
 				return err
 			}
 		}
-		return addHeld(ctx, c, at)
+		fresh, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return at[d.TenantID] != nil })
+		for i := range fresh {
+			at[fresh[i].TenantID].Waiting++
+		}
+		return err
 	})
 	for i := range out {
 		out[i].Waiting = min(out[i].Waiting, upTo)
 	}
 	return out, err
-}
-
-// addHeld counts deliveries that are in memory.
-func addHeld(ctx context.Context, c *conn, at map[godwit.TenantID]*store.TenantHealth) error {
-	err := c.each(ctx, "SELECT tenant_id FROM deliveries INDEXED BY deliveries_claimed WHERE status = 'pending' AND claim_epoch > 0", nil, func(r *rows) error {
-		if h := at[r.id(0)]; h != nil {
-			h.Waiting++
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	fresh, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return at[d.TenantID] != nil })
-	for i := range fresh {
-		at[fresh[i].TenantID].Waiting++
-	}
-	return err
 }

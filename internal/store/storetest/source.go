@@ -258,4 +258,12 @@ func sourceReceipt(t *testing.T, f *fixture) {
 	src.Description = "changed"
 	f.must(f.s.UpdateSource(f.ctx, src))
 	same(t, "after a change", read().Equal(f.now), true)
+	swept := func() int { return int(got(f.s.Sweep(f.ctx, store.Sweep{Now: f.now, Limit: 100}))(t).Receipts) }
+	same(t, "swept", swept(), 0)
+	src.Version++
+	src.Status = godwit.SourceDeleted
+	f.must(f.s.UpdateSource(f.ctx, src))
+	same(t, "swept with its source", swept(), 1)
+	f.must(f.s.ReceivedAt(f.ctx, src.ID, f.now.Add(time.Hour))) // a request that was under way
+	same(t, "swept later", swept(), 0)
 }
