@@ -54,6 +54,22 @@ func TestDeliveriesInBulk(t *testing.T) {
 			t.Errorf("preview of none: %+v", got)
 		}
 
+		for kind, want := range map[string]int{"order.paid": 10, "order.sent": 0} {
+			if got := call("retry", apptest.Fields{"type": kind, "dry_run": true}); got != (bulkChanged{Matched: want}) {
+				t.Errorf("preview of a retry of %s: %+v", kind, got)
+			}
+		}
+		for filter, want := range map[string]int{"type=order.paid": 5, "type=order.sent": 0, "status=terminal": 5, "status=exhausted": 0, "since=2000-01-01T00:00:00Z&type=order.paid": 5} {
+			var page struct {
+				Items      []any  `json:"items"`
+				NextCursor string `json:"next_cursor"`
+			}
+			s.Must(apptest.Call{Path: "/v1/dead-letters?" + filter}, &page)
+			if len(page.Items) != want || page.NextCursor != "" {
+				t.Errorf("dead letters with %s: %+v", filter, page)
+			}
+		}
+
 		// In parts, with a cursor: what a part has sent again is not sent by the next.
 		close(broken)
 		body := apptest.Fields{"endpoint": "dead", "limit": 2}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/godwit-hq/godwit/internal/apptest"
 	"github.com/godwit-hq/godwit/internal/godwit"
+	"github.com/godwit-hq/godwit/internal/store"
 )
 
 // A largeStore is a store that was filled.
@@ -142,6 +143,17 @@ func (l *largeStore) forgetKeys(b *testing.B) {
 	}
 	if err != nil {
 		b.Fatal(err)
+	}
+}
+
+// sweep does what the server does once a minute, which on SQLite includes the index over keys.
+func (l *largeStore) sweep(b *testing.B, s *apptest.Server) {
+	for more := true; more; {
+		swept, err := s.App.Store().Sweep(context.Background(), store.Sweep{Now: time.Now(), Limit: 500})
+		if err != nil {
+			b.Fatal(err)
+		}
+		more = swept.More
 	}
 }
 

@@ -39,6 +39,7 @@ func BenchmarkLists(b *testing.B) {
 
 func benchLists(b *testing.B, large *largeStore) {
 	s := apptest.Start(b, large.options)
+	large.sweep(b, s)
 	large.Key = s.NewKey(large.Tenant, godwit.AllScopes...)
 	for _, c := range large.cases() {
 		b.Run(c.name, func(b *testing.B) {

@@ -135,14 +135,14 @@ func (b *bulk) run(flags *bulkFlags) error {
 		_, err := fmt.Fprintln(b.s.Stdout, count, "match")
 		return err
 	}
-	if preview.Matched > 0 {
+	if preview.Matched > 0 || preview.More {
 		if err := b.s.confirm(flags.Yes, fmt.Sprintf("%s %s deliveries?", capital(b.action), count)); err != nil {
 			return err
 		}
 	}
 	changed, seen := 0, 0
 	delete(b.body, "dry_run")
-	for more := preview.Matched > 0; more; {
+	for more := preview.Matched > 0 || preview.More; more; {
 		a, err := b.post()
 		if err != nil {
 			return fmt.Errorf("%w (%d were %s before)", err, changed, b.participle)

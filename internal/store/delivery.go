@@ -35,6 +35,8 @@ type Deliveries interface {
 	// CancelMany ends those of the deliveries that are pending and unclaimed, in one transaction, and returns them. It skips the others, unknown ids
 	// and those of other tenants.
 	CancelMany(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, now time.Time) ([]godwit.Delivery, error)
+	// CountDeliveries counts the deliveries that a filter selects, at most upTo. EventID and EventType must be empty: these are not counted without reading rows.
+	CountDeliveries(ctx context.Context, f DeliveryFilter, upTo int) (int, error)
 	// CountWaiting counts a tenant's pending deliveries, at most upTo.
 	CountWaiting(ctx context.Context, tenant godwit.TenantID, upTo int) (int, error)
 	// CountPending counts an endpoint's pending deliveries.

@@ -168,7 +168,8 @@ type (
 var (
 	listDeadLettersDoc = huma.Operation{
 		OperationID: "list-dead-letters", Summary: "List dead letters",
-		Description: "Those that are open: deliveries which ended without being accepted and were not replayed since.",
+		Description: "Those that are open: deliveries which ended without being accepted and were not replayed since. " +
+			"With type, status, reason or since, a request examines up to 5,000 dead letters: a page may have fewer items than limit, even none, and still have a next_cursor.",
 	}
 	groupDeadLettersDoc = huma.Operation{
 		OperationID: "group-dead-letters", Summary: "Count dead letters by endpoint and reason",
@@ -240,8 +241,15 @@ func (h *deadLetterHandlers) list(ctx context.Context, c *management.Caller, in 
 	if err != nil {
 		return nil, err
 	}
-	return deadLetters.page(in.PageParams, func(p store.Page) ([]godwit.DeadLetter, error) {
-		return h.store.ListDeadLetters(ctx, f, p)
+	read := func(p store.Page) ([]godwit.DeadLetter, error) { return h.store.ListDeadLetters(ctx, f, p) }
+	if in.Type == "" && in.Reason == "" && in.Status == "" && in.Since.IsZero() {
+		return deadLetters.page(in.PageParams, read)
+	}
+	wanted := f
+	f.EventType, f.Reason, f.Status, f.Since = "", "", "", time.Time{}
+	return deadLetters.sift(in.PageParams, read, func(d *godwit.DeadLetter) bool {
+		return (wanted.EventType == "" || d.Event.Type == wanted.EventType) && (wanted.Reason == "" || d.Delivery.Reason == wanted.Reason) &&
+			(wanted.Status == "" || d.Delivery.Status == wanted.Status) && !d.DeadAt.Before(wanted.Since)
 	})
 }
 

@@ -122,6 +122,7 @@ type deliveryHandlers struct {
 type deliveryStore interface {
 	Delivery(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) (*godwit.Delivery, error)
 	ListDeliveries(ctx context.Context, f store.DeliveryFilter, p store.Page) ([]godwit.Delivery, error)
+	CountDeliveries(ctx context.Context, f store.DeliveryFilter, upTo int) (int, error)
 	Attempts(ctx context.Context, tenant godwit.TenantID, id godwit.DeliveryID) ([]godwit.Attempt, error)
 }
 

@@ -36,7 +36,7 @@ type DeliveryChoice struct {
 type BulkPart struct {
 	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"10000" default:"1000" doc:"How many at most in this request"`
 	Cursor string `json:"cursor,omitempty" maxLength:"64" doc:"next_cursor of the request before"`
-	DryRun bool   `json:"dry_run,omitempty" doc:"true: change nothing, and count all that match, up to 10,000"`
+	DryRun bool   `json:"dry_run,omitempty" doc:"true: change nothing, and count all that match, up to 10,000; with type, among the newest 5,000 of each status"`
 }
 
 // BulkChanged is the result of an operation on many deliveries.
@@ -69,12 +69,12 @@ var (
 	retryDeliveriesDoc = huma.Operation{
 		OperationID: "retry-deliveries", Summary: "Try the deliveries that match now",
 		Description: "Newest first, up to limit in one request; next_cursor continues where it ended. Waiting ones are made due at once; those that ended start a new run under the same idempotency key. " +
-			"To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.",
+			"With type, a request examines up to 5,000 deliveries of each status, and may change none and still have a next_cursor. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.",
 	}
 	cancelDeliveriesDoc = huma.Operation{
 		OperationID: "cancel-deliveries", Summary: "Cancel the deliveries that match",
 		Description: "Ends those that wait, newest first, up to limit in one request; next_cursor continues where it ended. One that is under way at this moment is left alone. " +
-			"To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.",
+			"With type, a request examines up to 5,000 deliveries of each status, and may change none and still have a next_cursor. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.",
 	}
 )
 
@@ -146,16 +146,24 @@ func (h *deliveryBulk) run(ctx context.Context, chosen deliveryPages, part *Bulk
 	if part.DryRun {
 		limit = previewed
 	}
-	list, more, err := chosen.read(ctx, after, limit)
+	if part.DryRun && after == [16]byte{} && chosen.countable() {
+		n, err := chosen.count(ctx, limit+1)
+		return &bulkChangedOutput{Body: BulkChanged{Matched: min(n, limit), More: n > limit}}, err
+	}
+	list, next, err := chosen.read(ctx, after, limit)
 	if err != nil {
 		return nil, err
 	}
+	more := next != [16]byte{}
 	out := &bulkChangedOutput{Body: BulkChanged{Matched: len(list), More: more}}
-	if part.DryRun || len(list) == 0 {
+	if part.DryRun {
 		return out, nil
 	}
 	if more {
-		out.Body.NextCursor = cursor(listDels, list[len(list)-1].ID)
+		out.Body.NextCursor = cursor(listDels, next)
+	}
+	if len(list) == 0 {
+		return out, nil
 	}
 	changed, err := change(list)
 	if changed > 0 {
@@ -257,27 +265,60 @@ func newestFirst(list []godwit.Delivery) {
 	slices.SortFunc(list, func(a, b godwit.Delivery) int { return bytes.Compare(b.ID[:], a.ID[:]) })
 }
 
-// read returns up to limit deliveries after the given one, and whether there are more.
-func (p *deliveryPages) read(ctx context.Context, after [16]byte, limit int) (list []godwit.Delivery, more bool, err error) {
+// countable reports whether an index counts the chosen deliveries.
+func (p *deliveryPages) countable() bool {
+	return p.named == nil && p.filter.EventID.IsZero() && p.filter.EventType == ""
+}
+
+// count counts the chosen deliveries, at most upTo.
+func (p *deliveryPages) count(ctx context.Context, upTo int) (n int, err error) {
+	for _, status := range p.statuses {
+		f := p.filter
+		f.Status = status
+		part, err := p.store.CountDeliveries(ctx, f, upTo)
+		if err != nil {
+			return 0, err
+		}
+		n += part
+	}
+	return min(n, upTo), nil
+}
+
+// read returns up to limit deliveries after the given one, and where the next part begins; zero: there is none. Types have no index: it examines a bounded number of
+// deliveries for them, and may return fewer than limit, even none.
+func (p *deliveryPages) read(ctx context.Context, after [16]byte, limit int) (list []godwit.Delivery, next [16]byte, err error) {
 	if p.named != nil {
 		list = slices.DeleteFunc(slices.Clone(p.named), func(d godwit.Delivery) bool {
 			return after != [16]byte{} && bytes.Compare(d.ID[:], after[:]) >= 0
 		})
 	} else {
+		examined := limit + 1
+		if p.filter.EventType != "" {
+			examined = sifted
+		}
 		for _, status := range p.statuses {
 			f := p.filter
-			f.Status = status
-			part, err := p.store.ListDeliveries(ctx, f, store.Page{After: after, Limit: limit + 1})
+			f.Status, f.EventType = status, ""
+			part, err := p.store.ListDeliveries(ctx, f, store.Page{After: after, Limit: examined})
 			if err != nil {
-				return nil, false, err
+				return nil, next, err
+			}
+			if len(part) == examined { // others may follow, so that nothing older may be returned yet
+				if last := part[examined-1].ID; bytes.Compare(last[:], next[:]) > 0 {
+					next = last
+				}
 			}
 			list = append(list, part...)
 		}
 		newestFirst(list)
 		list = slices.CompactFunc(list, func(a, b godwit.Delivery) bool { return a.ID == b.ID }) // it ended between two reads
+		list = slices.DeleteFunc(list, func(d godwit.Delivery) bool {
+			return bytes.Compare(d.ID[:], next[:]) < 0 || p.filter.EventType != "" && d.EventType != p.filter.EventType
+		})
 	}
-	if more = len(list) > limit; more {
+	if len(list) > limit {
 		list = list[:limit]
+		next = list[limit-1].ID
 	}
-	return list, more, nil
+	return list, next, nil
 }

@@ -121,7 +121,7 @@ func (c collection[T, V]) sift(p PageParams, read func(store.Page) ([]T, error),
 			return nil, err
 		}
 		for i := range items {
-			if len(out.Body.Items) == p.Limit {
+			if len(out.Body.Items) >= p.Limit && c.id(&items[i]) != after { // items with the same id stay on one page
 				out.Body.NextCursor = cursor(c.kind, after)
 				return out, nil
 			}

@@ -60,6 +60,37 @@ func (s *deliveries) ListDeliveries(ctx context.Context, f store.DeliveryFilter,
 	return values(list), failed("list deliveries", err)
 }
 
+// CountDeliveries counts deliveries up to a bound.
+func (s *deliveries) CountDeliveries(ctx context.Context, f store.DeliveryFilter, upTo int) (n int, err error) {
+	var w where
+	w.add("tenant_id = ?", [16]byte(f.TenantID))
+	if !f.EndpointID.IsZero() {
+		w.add("endpoint_id = ?", [16]byte(f.EndpointID))
+	}
+	if f.Tried != nil {
+		w.add("(attempts > 0) = ?", *f.Tried)
+	}
+	w.between("created_at", f.Since, f.Until)
+	if !f.Since.IsZero() {
+		w.add("id >= ?", firstID(f.Since.Add(-skew)))
+	}
+	limit := fmt.Sprintf(" LIMIT %d", max(upTo, 0))
+	sql := `(SELECT FROM pending_deliveries AS d` + w.sql() + limit + `)`
+	if f.Status != godwit.DeliveryPending {
+		if f.Status != "" {
+			w.add("status = ?", string(f.Status))
+		}
+		finished := `(SELECT FROM deliveries AS d` + w.sql() + limit + `)`
+		if f.Status == "" {
+			sql += ` UNION ALL ` + finished
+		} else {
+			sql = finished
+		}
+	}
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM (`+sql+`) AS d`, w.args...).Scan(&n)
+	return min(n, upTo), failed("count deliveries", err)
+}
+
 // listFinished narrows a list that ends in the past by ids, so that it skips newer rows. Deliveries added to an event later
 // have its time and a newer id: they are few, and have a separate index.
 func listFinished(w *where, f store.DeliveryFilter, end string) string {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/store"
@@ -176,7 +177,10 @@ func selectedLetters(columns string, f *store.DeadLetterFilter, p store.Page) *l
 		q.where("d.dead_at >= ?", micros(f.Since))
 	}
 	if !f.Until.IsZero() {
-		q.where("d.dead_at < ?", micros(f.Until))
+		// A delivery is made before it dies, so newer ids need not be looked at.
+		var first func(time.Time) godwit.DeliveryID = godwit.FirstIDAt
+		id := first(f.Until.Add(slack))
+		q.where("d.dead_at < ? AND d.id < ?", micros(f.Until), id[:])
 	}
 	return q
 }

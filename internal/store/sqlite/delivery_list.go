@@ -94,9 +94,34 @@ const (
 	withEvent = " LEFT JOIN events e INDEXED BY events_id ON e.tenant_id = d.tenant_id AND e.id = d.event_id"
 )
 
+// CountDeliveries counts deliveries up to a bound.
+func (s *deliveries) CountDeliveries(ctx context.Context, f store.DeliveryFilter, upTo int) (n int, err error) {
+	f.EventID, f.EventType = godwit.EventID{}, ""
+	err = s.read(ctx, "count deliveries", func(c *conn) error {
+		index := deliveryIndex(&f)
+		if f.Status == godwit.DeliveryPending {
+			index = waits
+		}
+		q := selected("SELECT 1 FROM deliveries d "+index, &f, store.Page{Limit: upTo}, index)
+		if _, err := c.one(ctx, "SELECT count(*) FROM ("+q.text()+")", q.arguments(), func(r *rows) { n = int(r.int(0)) }); err != nil || n >= upTo ||
+			f.Status != "" && f.Status != godwit.DeliveryPending || f.Tried != nil && *f.Tried {
+			return err
+		}
+		handed, err := handedDeliveries(ctx, c, func(d *godwit.Delivery) bool { return fits(d, &f) })
+		n += len(handed)
+		return err
+	})
+	return min(n, upTo), err
+}
+
 // filtered returns the query for the complete list, using the index.
 func filtered(f *store.DeliveryFilter, p store.Page, index string) *listing {
-	q := newest("SELECT "+deliveryColumns+", e.type FROM deliveries d "+index+withEvent, "d.id", p)
+	return selected("SELECT "+deliveryColumns+", e.type FROM deliveries d "+index+withEvent, f, p, index)
+}
+
+// selected adds the conditions of a filter to a query that uses the index.
+func selected(from string, f *store.DeliveryFilter, p store.Page, index string) *listing {
+	q := newest(from, "d.id", p)
 	q.where("d.tenant_id = ?", f.TenantID[:])
 	if !f.EndpointID.IsZero() {
 		q.where("d.endpoint_id = ?", f.EndpointID[:])

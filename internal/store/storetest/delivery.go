@@ -95,6 +95,11 @@ func deliveryList(t *testing.T, f *fixture) {
 				found[d.ID] = d
 			}
 			same(t, "deliveries", found, want)
+			if c.filter.EventID.IsZero() {
+				c.filter.TenantID = f.tenant
+				same(t, "counted", got(f.s.CountDeliveries(f.ctx, c.filter, 100))(t), len(want))
+				same(t, "counted up to a bound", got(f.s.CountDeliveries(f.ctx, c.filter, 2))(t), min(len(want), 2))
+			}
 		})
 	}
 }
