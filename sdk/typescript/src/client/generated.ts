@@ -230,7 +230,7 @@ export interface BulkCancel {
   all?: boolean;
   /** next_cursor of the request before */
   cursor?: string;
-  /** true: change nothing, and count all that match, up to 10,000 */
+  /** true: change nothing, and count all that match, up to 10,000; with type, among the newest 5,000 of each status */
   dry_run?: boolean;
   /** Only to this endpoint */
   endpoint?: string;
@@ -291,7 +291,7 @@ export interface BulkRetry {
   all?: boolean;
   /** next_cursor of the request before */
   cursor?: string;
-  /** true: change nothing, and count all that match, up to 10,000 */
+  /** true: change nothing, and count all that match, up to 10,000; with type, among the newest 5,000 of each status */
   dry_run?: boolean;
   /** Only to this endpoint */
   endpoint?: string;
@@ -2281,7 +2281,7 @@ export class GodwitClient extends Transport {
   /**
    * List dead letters.
    *
-   * Those that are open: deliveries which ended without being accepted and were not replayed since.
+   * Those that are open: deliveries which ended without being accepted and were not replayed since. With type, status, reason or since, a request examines up to 5,000 dead letters: a page may have fewer items than limit, even none, and still have a next_cursor.
    *
    * Needs an API key with the scope read.
    */
@@ -2494,7 +2494,7 @@ export class GodwitClient extends Transport {
   /**
    * Cancel the deliveries that match.
    *
-   * Ends those that wait, newest first, up to limit in one request; next_cursor continues where it ended. One that is under way at this moment is left alone. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.
+   * Ends those that wait, newest first, up to limit in one request; next_cursor continues where it ended. One that is under way at this moment is left alone. With type, a request examines up to 5,000 deliveries of each status, and may change none and still have a next_cursor. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.
    *
    * Needs an API key with the scope manage.
    */
@@ -2515,7 +2515,7 @@ export class GodwitClient extends Transport {
   /**
    * Try the deliveries that match now.
    *
-   * Newest first, up to limit in one request; next_cursor continues where it ended. Waiting ones are made due at once; those that ended start a new run under the same idempotency key. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.
+   * Newest first, up to limit in one request; next_cursor continues where it ended. Waiting ones are made due at once; those that ended start a new run under the same idempotency key. With type, a request examines up to 5,000 deliveries of each status, and may change none and still have a next_cursor. To select all, say all: true. With dry_run, the answer says how many there are. The tenant's evidence records who did it, with the choice and the number.
    *
    * Needs an API key with the scope manage.
    */
