@@ -64,6 +64,9 @@ func (b *body) Close() error {
 
 // discard reads the rest of the body, whether or not it was closed.
 func (b *body) discard() error {
+	if b.ended {
+		return nil
+	}
 	_, err := io.Copy(io.Discard, readerFunc(b.read))
 	return err
 }

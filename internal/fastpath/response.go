@@ -2,7 +2,6 @@ package fastpath
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -62,7 +61,10 @@ func (w *response) WriteHeader(status int) {
 	_, w.dated = w.header["Date"]
 	_, w.typed = w.header["Content-Type"]
 	w.typed = w.typed || w.header.Get("Content-Encoding") != ""
-	w.names = slices.AppendSeq(w.names[:0], maps.Keys(w.header))
+	w.names = w.names[:0]
+	for name := range w.header {
+		w.names = append(w.names, name)
+	}
 	slices.Sort(w.names)
 	for _, name := range w.names {
 		if w.suppressed(name) || !httpguts.ValidHeaderFieldName(name) {

@@ -2,7 +2,6 @@ package sender
 
 import (
 	"bufio"
-	"maps"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -43,7 +42,10 @@ func (d *scratch) free() {
 // encode writes the head of a request to d.out, and the payload as well if both are small: then it is whole. It checks every
 // field, so that the result is exactly one request. last asks the peer to close the connection after it.
 func (d *scratch) encode(req *http.Request, p *destination, payload []byte, last bool) (whole bool, err error) {
-	d.names = slices.AppendSeq(d.names[:0], maps.Keys(req.Header))
+	d.names = d.names[:0]
+	for name := range req.Header { // maps.Keys would allocate
+		d.names = append(d.names, name)
+	}
 	slices.Sort(d.names)
 	out := append(d.out[:0], req.Method...)
 	out = append(out, ' ')

@@ -103,7 +103,7 @@ func wholeBody(events []godwit.Event, fanout []int) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendItem(b, i, "accepted", appendAccepted(nil, &events[i], fanout[i]))
+		b = appendItem(b, i, "accepted", appendAccepted(nil, events[i].ID.String(), &events[i], fanout[i]))
 	}
 	return append(b, "]}\n"...)
 }
@@ -134,7 +134,7 @@ func (h *batchIngest) submitEach(w http.ResponseWriter, r *http.Request, p intak
 		case rc.Replayed != nil:
 			b = appendItem(b, i, "replayed", bytes.TrimSpace(rc.Replayed.Body))
 		default:
-			b = appendItem(b, i, "accepted", appendAccepted(nil, &rc.Events[0], rc.Fanout[0]))
+			b = appendItem(b, i, "accepted", appendAccepted(nil, rc.Events[0].ID.String(), &rc.Events[0], rc.Fanout[0]))
 		}
 	}
 	writeJSON(w, status, append(b, "]}\n"...))

@@ -117,21 +117,24 @@ func (at place) name(err error) error {
 
 // acceptedResponse builds the response to one event.
 func acceptedResponse(events []godwit.Event, fanout []int) *godwit.StoredResponse {
+	id := events[0].ID.String()
 	body := make([]byte, 0, 192+len(events[0].Key))
-	body = appendAccepted(body, &events[0], fanout[0])
+	body = appendAccepted(body, id, &events[0], fanout[0])
 	return &godwit.StoredResponse{
-		Status: http.StatusAccepted, ContentType: jsonType, Location: eventLocation(events[0].ID), Body: append(body, '\n'),
+		Status: http.StatusAccepted, ContentType: jsonType, Location: eventPath + id, Body: append(body, '\n'),
 	}
 }
 
-func eventLocation(id godwit.EventID) string { return "/v1/events/" + id.String() }
+const eventPath = "/v1/events/"
+
+func eventLocation(id godwit.EventID) string { return eventPath + id.String() }
 
 // timeFormat has the precision of the stores, so that every response about an event shows the same time.
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
-func appendAccepted(b []byte, e *godwit.Event, deliveries int) []byte {
+func appendAccepted(b []byte, id string, e *godwit.Event, deliveries int) []byte {
 	b = append(b, `{"id":"`...)
-	b = append(b, e.ID.String()...)
+	b = append(b, id...)
 	b = append(b, `","idempotency_key":"`...)
 	b = appendKey(b, e.Key)
 	b = append(b, `","deliveries":`...)
