@@ -22,7 +22,7 @@ func TestAdministrationPages(t *testing.T) {
 		keyFlow(page)
 		command := commandFlow(s, page)
 		sessionFlow(s, t, browser, page)
-		tenant := tenantFlow(s, page)
+		tenant := tenantFlow(s, t, browser, page)
 		environment := environmentFlow(s, page)
 		if o.Postgres {
 			return // the pages look the same
@@ -188,7 +188,8 @@ func sessionFlow(s *scene, t testing.TB, browser *browsertest.Browser, page *bro
 }
 
 // A tenant is created and found by a part of its uid; its deletion needs a second person, who approves in a session of their own.
-func tenantFlow(s *scene, page *browsertest.Page) (path string) {
+func tenantFlow(s *scene, t testing.TB, browser *browsertest.Browser, page *browsertest.Page) (path string) {
+	approver := s.NewKey(s.Tenant, godwit.ScopeAdmin, godwit.ScopeAudit) // older than the command, as it must be
 	page.Go("/ui/tenants?new=1")
 	page.Fill("Name", "Acme "+hostile)
 	page.Fill("Own id (uid)", "acme-42")
@@ -207,9 +208,29 @@ func tenantFlow(s *scene, page *browsertest.Page) (path string) {
 	page.Click("Delete the tenant")
 	page.WaitText("Another person must approve")
 	page.Wait(`document.querySelector("dialog[open] code").innerText.includes("/ui/commands/cmd_")`)
-	page.Click("Cancel")
+	address := browsertest.Value[string](page, `document.querySelector("dialog[open] code").innerText`)
+
+	// The second person has a key that the first did not make, and approves in a browser of their own.
+	second := browser.Open(t, s.URL+"/ui/")
+	second.Expect(401, "/v1/sessions/current")
+	second.SignIn(approver)
+	second.Load(address)
+	second.Click("Approve")
+	second.WaitText("Your approval")
+	approval := browsertest.Value[string](second, `document.querySelector(".secret pre").textContent`)
+	page.Fill("Approval", approval)
+	page.Click("Delete the tenant")
+	page.Wait(`location.pathname.startsWith("/ui/commands/cmd_")`)
+	page.WaitText("Approved by")
 	page.Settle()
-	return path
+	page.Go("/ui/tenants?find=acme-42")
+	page.WaitText("No tenant has this")
+	page.Settle()
+
+	// Another one stays, to be looked at.
+	var made struct{ ID string }
+	s.Must(apptest.Call{Path: "/v1/tenants", Body: apptest.Fields{"name": "Acme " + hostile, "uid": "acme-43", "limits": apptest.Fields{"events_per_second": 50}}}, &made)
+	return "/ui/tenants/" + made.ID
 }
 
 // An environment is created, gets a theme for the portal, and is chosen for all pages.

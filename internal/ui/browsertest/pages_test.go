@@ -13,7 +13,9 @@ func TestDashboardPages(t *testing.T) {
 		s := newScene(t, o)
 		page := browsertest.Start(t).Open(t, s.URL+"/ui/")
 		page.Expect(401, "/v1/sessions/current")
-		page.Inspect("sign-in")
+		if !o.Postgres {
+			page.Inspect("sign-in")
+		}
 		page.SignIn(s.Key)
 		for _, at := range []struct{ name, path string }{
 			{"overview", "/ui/"},
@@ -32,7 +34,9 @@ func TestDashboardPages(t *testing.T) {
 			{"live", "/ui/live"},
 		} {
 			page.Go(at.path)
-			page.Inspect(at.name)
+			if !o.Postgres { // the look is the same
+				page.Inspect(at.name)
+			}
 		}
 	})
 }

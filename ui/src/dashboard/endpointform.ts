@@ -9,6 +9,7 @@ export interface Draft {
   filter: string;
   profile: string;
   algorithm: string;
+  signing: string;
   headers: string;
   metadata: string;
   auth: string;
@@ -40,7 +41,7 @@ export type PolicyName = (typeof policyFields)[number]["name"];
 
 export function emptyDraft(): Draft {
   return {
-    url: "", uid: "", description: "", patterns: "*", filter: "", profile: "", algorithm: "", headers: "", metadata: "", auth: "", token: "", username: "", password: "",
+    url: "", uid: "", description: "", patterns: "*", filter: "", profile: "", algorithm: "", signing: "", headers: "", metadata: "", auth: "", token: "", username: "", password: "",
     token_url: "", client_id: "", client_secret: "", scopes: "", certificate: "", key: "",
     policy: Object.fromEntries(policyFields.map((f) => [f.name, ""])) as Record<PolicyName, string>,
   };
@@ -54,6 +55,7 @@ export function draftOf(e: Endpoint): Draft {
   draft.patterns = e.patterns.join(", ");
   draft.filter = Object.entries(e.filter ?? {}).map(([name, values]) => `${name}: ${values.join(", ")}`).join("\n");
   draft.profile = e.profile;
+  draft.signing = e.signing;
   draft.metadata = e.metadata && Object.keys(e.metadata).length > 0 ? JSON.stringify(e.metadata, null, 2) : "";
   for (const f of policyFields) {
     const value = e.policy[f.name];
@@ -153,6 +155,7 @@ export function request(d: Draft): NewEndpoint {
   if (d.uid !== "") body.uid = d.uid;
   if (d.profile !== "") body.profile = d.profile as NonNullable<NewEndpoint["profile"]>;
   if (d.algorithm !== "") body.algorithm = d.algorithm as NonNullable<NewEndpoint["algorithm"]>;
+  if (d.signing !== "") body.signing = d.signing as NonNullable<NewEndpoint["signing"]>;
   if (d.filter.trim() !== "") body.filter = Object.fromEntries(pairs(d.filter).map(([name, value]) => [name, value.split(",").map((v) => v.trim()).filter(Boolean)]));
   if (d.headers.trim() !== "") body.headers = Object.fromEntries(pairs(d.headers));
   if (d.metadata.trim() !== "") body.metadata = JSON.parse(d.metadata) as Record<string, unknown>;

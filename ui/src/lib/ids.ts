@@ -97,6 +97,7 @@ export interface Item {
   readonly submitted_command_id?: string;
   readonly idempotency_key?: string;
   readonly command?: string;
+  readonly target?: string;
   readonly actor_id?: string;
   readonly channel?: string;
   readonly outcome_status?: string;
@@ -147,6 +148,32 @@ export function confirm(id: string, token: string, stepUp: string): Promise<Answ
 
 export async function evidenceOf(command: string, signal?: AbortSignal): Promise<readonly Item[]> {
   return (await call<{ evidence: readonly Item[] }>("GET", `evidence?limit=1000&command_id=${encodeURIComponent(command)}`, undefined, signal)).evidence;
+}
+
+/** The evidence of commands and changes that are about an object, also after it is gone; the oldest first. */
+export async function evidenceAbout(target: string, signal?: AbortSignal): Promise<readonly Item[]> {
+  const found: Item[] = [];
+  let after = 0;
+  for (;;) {
+    const page = await call<{ evidence: readonly Item[]; next_after?: number }>("GET", `evidence?limit=1000&after=${after}&target=${encodeURIComponent(target)}`, undefined, signal);
+    found.push(...page.evidence);
+    if (page.next_after === undefined || found.length >= 10_000) return found;
+    after = page.next_after;
+  }
+}
+
+/** Runs a command whose dialog asked already: submits it, and confirms it with the token of the answer. */
+export async function runConfirmed(entity: string, action: string, target: string): Promise<Answer> {
+  const { commands, caller } = await registry();
+  const declared = commands.find((d) => d.entity === entity && d.action === action);
+  if (!declared) throw new Error(`This server has no command ${entity}.${action}.`);
+  let answer = await submit(caller, declared, target, undefined);
+  if (answer.substatus === "awaiting_confirmation") {
+    if (!answer.confirmation_token) throw new Error("The same command awaits confirmation where it was submitted before. Confirm it there, or wait until that has run out.");
+    answer = await confirm(answer.command_id, answer.confirmation_token, "");
+  }
+  if (answer.outcome && answer.outcome.status !== "executed") throw new Error(answer.outcome.detail ?? answer.outcome.reason ?? "The command was not executed.");
+  return answer;
 }
 
 /** The server's public key, to check signatures with. */

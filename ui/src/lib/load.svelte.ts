@@ -43,6 +43,10 @@ interface Page<T> {
   readonly next_cursor?: string;
 }
 
+/** A read of a list goes on until it has a few rows, or has asked for so many pages more. */
+const few = 10;
+const most = 20;
+
 /** A list of the API, page by page. */
 export class List<T> {
   items = $state.raw<readonly T[]>([]);
@@ -68,10 +72,16 @@ export class List<T> {
   async #read(cursor: string | undefined, signal: AbortSignal): Promise<void> {
     this.loading = true;
     try {
-      const page = await this.#page(cursor, signal);
+      let page = await this.#page(cursor, signal);
+      let found = page.items;
+      // A page of a filtered list may be short or empty although there are more: then the next ones are read, too.
+      for (let i = 0; i < most && found.length < few && page.next_cursor && !signal.aborted; i++) {
+        page = await this.#page(page.next_cursor, signal);
+        found = [...found, ...page.items];
+      }
       if (signal.aborted) return;
       tick();
-      this.items = cursor === undefined ? page.items : [...this.items, ...page.items];
+      this.items = cursor === undefined ? found : [...this.items, ...found];
       this.#next = page.next_cursor || undefined;
       this.more = this.#next !== undefined;
       this.error = undefined;
