@@ -189,7 +189,7 @@ func sessionFlow(s *scene, t testing.TB, browser *browsertest.Browser, page *bro
 
 // A tenant is created and found by a part of its uid; its deletion needs a second person, who approves in a session of their own.
 func tenantFlow(s *scene, t testing.TB, browser *browsertest.Browser, page *browsertest.Page) (path string) {
-	approver := s.NewKey(s.Tenant, godwit.ScopeAdmin, godwit.ScopeAudit) // older than the command, as it must be
+	approver := s.NewKey(s.Tenant, godwit.ScopeAdmin, godwit.ScopeAudit, godwit.ScopeRead) // older than the command, as it must be
 	page.Go("/ui/tenants?new=1")
 	page.Fill("Name", "Acme "+hostile)
 	page.Fill("Own id (uid)", "acme-42")
