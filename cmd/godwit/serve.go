@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"os"
+	"runtime/debug"
 
 	"github.com/godwit-hq/godwit/internal/app"
 	"github.com/godwit-hq/godwit/internal/collector"
@@ -54,7 +56,18 @@ func (c *serveCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
+	go releaseGarbage(env.ctx, a.Ready())
 	return a.Run(env.ctx)
+}
+
+// releaseGarbage returns the memory of the start to the system: reading many endpoints leaves about as much garbage as it keeps, and an idle
+// server would hold it for long. It costs one collection.
+func releaseGarbage(ctx context.Context, ready <-chan struct{}) {
+	select {
+	case <-ready:
+		debug.FreeOSMemory()
+	case <-ctx.Done():
+	}
 }
 
 // relaxCollector relaxes the garbage collector. It leaves a GOGC that the operator has set.

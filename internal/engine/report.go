@@ -29,7 +29,7 @@ func (rp *reporter) Judged(t *attempt.Target, r *commit.Record, now time.Time) {
 		})
 	}
 	report := profile.Report{
-		Profile: t.Profile, Policy: &t.Policy, Endpoint: &t.Endpoint, Event: r.Event, Delivery: d, Attempt: r.Result.Attempt,
+		Profile: t.Profile, Policy: t.Policy, Endpoint: &t.Endpoint, Event: r.Event, Delivery: d, Attempt: r.Result.Attempt,
 		Notices: r.Notices, At: now,
 	}
 	if events := report.Events(); len(events) > 0 {

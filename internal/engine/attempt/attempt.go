@@ -39,6 +39,7 @@ type Maker struct {
 	cfg        Config
 	jumps      *clock.Jumps
 	identities identities
+	terms      sharedTerms
 	samples    sampler
 }
 
@@ -162,11 +163,11 @@ func (m *Maker) decide(t *Target, run *godwit.Run, v *godwit.Verdict, s Situatio
 		sunset = s.SunsetAt
 	}
 	moment := godwit.Moment{Now: now, SunsetAt: sunset, Scale: m.cfg.TimeScale, Draw: m.cfg.Draw}
-	decision := godwit.Decide(&t.Policy, v, &counted, moment)
+	decision := godwit.Decide(t.Policy, v, &counted, moment)
 	if decision.Reason == godwit.ReasonTimeExhausted || decision.Reason == godwit.ReasonRetryAfterBudget {
 		if ahead := m.jumps.Since(counted.FirstAt); ahead > 0 { // the clock was set forward: less time has passed than it shows
 			counted.FirstAt = counted.FirstAt.Add(ahead)
-			decision = godwit.Decide(&t.Policy, v, &counted, moment)
+			decision = godwit.Decide(t.Policy, v, &counted, moment)
 		}
 	}
 	if decision.Status == godwit.DeliveryPending && s.Deleted {
@@ -180,7 +181,7 @@ func Classify(t *Target, x *godwit.Exchange, now time.Time) godwit.Verdict {
 	if t.Profile == nil { // the profile is unknown, so nothing was sent
 		return godwit.Verdict{Outcome: godwit.Transient, Class: godwit.ClassTransport, Reason: godwit.Reason(x.Failure.Kind)}
 	}
-	return t.Profile.Classify(x, &t.Policy, now)
+	return t.Profile.Classify(x, t.Policy, now)
 }
 
 // checkMove returns the change of an endpoint that moved, or nil. An endpoint may move only where a redirect may lead, and not

@@ -23,15 +23,15 @@ import (
 // secrets are opened for the first request (see Current): a start with many endpoints would take long to open them all.
 type Target struct {
 	Endpoint godwit.Endpoint
-	Policy   godwit.Policy
+	Policy   *godwit.Policy  // never nil; endpoints with the same terms share it
 	Profile  profile.Profile // nil when this release does not know the profile
 
-	account     string          // code of its tenant
-	test        bool            // the environment of its tenant is not live
-	secrets     []godwit.Secret // sealed, to make a new signer when one begins or ends
-	identity    *identity       // of the environment, if that signs; nil otherwise
-	keys        *keySet         // of the identity, that the signer was made from
-	follow      []int           // redirects followed inside an attempt
+	account     string         // code of its tenant
+	test        bool           // the environment of its tenant is not live
+	secrets     []sealedSecret // to make a new signer when one begins or ends
+	identity    *identity      // of the environment, if that signs; nil otherwise
+	keys        *keySet        // of the identity, that the signer was made from
+	follow      []int          // redirects followed inside an attempt; shared
 	signer      profile.Signer
 	signerUntil time.Time // when the set of live keys changes
 	headers     map[string]string
@@ -46,7 +46,8 @@ var errCannotOpen = errors.New("the endpoint's secrets cannot be opened: its key
 
 // Target prepares an endpoint. If that fails, it still returns a target, and the endpoint's deliveries fail with the reason.
 func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
-	t := &Target{Endpoint: l.Endpoint, account: l.Account, test: l.Test, secrets: l.Secrets, sealed: true}
+	t := &Target{Endpoint: l.Endpoint, account: l.Account, test: l.Test, secrets: packSecrets(l.Secrets), sealed: true}
+	shareWords(&t.Endpoint)
 	if t.Endpoint.Signing == godwit.SigningEnvironment {
 		t.identity = m.identities.of(l.Environment)
 	}
@@ -71,23 +72,15 @@ func (m *Maker) unsigned(t *Target, err error) {
 func (m *Maker) fill(t *Target) error {
 	var err error
 	if t.Profile, err = profile.Lookup(t.Endpoint.Profile); err != nil {
-		// Without a policy its deliveries would be given up at the first failure.
-		if fallback, _ := profile.Lookup(profile.Default); fallback != nil {
-			t.Policy = fallback.Defaults()
-		}
+		t.Policy = m.terms.fallback()
 		return err
 	}
-	policy, fieldErr := t.Endpoint.Policy.Apply(t.Profile.Defaults())
-	if fieldErr != nil {
-		policy = t.Profile.Defaults() // stored by an older release with other rules
-		m.cfg.Log.Warn("stored policy does not hold any more, the profile's is used", "endpoint", t.Endpoint.ID.String(), "error", fieldErr)
+	t.Endpoint.Profile = t.Profile.Name()
+	terms := m.terms.of(t.Profile, &t.Endpoint.Policy)
+	if terms.refused != nil {
+		m.cfg.Log.Warn("stored policy does not hold any more, the profile's is used", "endpoint", t.Endpoint.ID.String(), "error", terms.refused)
 	}
-	t.Policy = policy
-	for _, status := range t.Profile.FollowStatuses() {
-		if _, agreed := policy.Statuses[status]; !agreed {
-			t.follow = append(t.follow, status)
-		}
-	}
+	t.Policy, t.follow = &terms.policy, terms.follow
 	return nil
 }
 
@@ -137,7 +130,7 @@ func (m *Maker) sign(t *Target, now time.Time) (err error) {
 		t.signer, t.signerUntil, err = t.keys.signer(m, t.Profile, t.Policy.Rotation, now)
 		return err
 	}
-	t.signer, t.signerUntil, err = m.signer(t.Profile, t.secrets, t.Policy.Rotation, now)
+	t.signer, t.signerUntil, err = m.signer(t.Profile, unpackSecrets(t.secrets), t.Policy.Rotation, now)
 	return err
 }
 

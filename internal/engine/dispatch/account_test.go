@@ -102,7 +102,7 @@ func TestCalledLanesWaitForASlot(t *testing.T) {
 func TestAccountsAreForgotten(t *testing.T) {
 	d := newIdle(clock.NewManual(time.Unix(1000, 0)))
 	target := func(tenant byte) *attempt.Target {
-		target := &attempt.Target{Policy: godwit.Policy{AccountPerMinute: 10}}
+		target := &attempt.Target{Policy: &godwit.Policy{AccountPerMinute: 10}}
 		target.Endpoint.TenantID = godwit.TenantID{tenant}
 		return target
 	}

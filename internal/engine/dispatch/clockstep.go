@@ -102,7 +102,7 @@ func (d *Dispatcher) shortenRests(shards []int) {
 
 // latenessOf returns how far ahead deliveries to the lane's endpoint may be due.
 func latenessOf(l *Lane, now time.Time, seen bool) store.Lateness {
-	p, scale := &l.Target().Policy, l.d.cfg.TimeScale
+	p, scale := l.Target().Policy, l.d.cfg.TimeScale
 	longest := scale.Real(p.LongestDelay())
 	late := store.Lateness{EndpointID: l.id, After: now, Latest: now.Add(max(longest, scale.Real(p.MaxElapsed)))}
 	if !seen {

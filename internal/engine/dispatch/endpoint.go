@@ -70,7 +70,7 @@ func (l *Lane) reload(loaded *store.LoadedEndpoint) {
 		l.condition.forgive()
 		l.backlog.note(l.d.cfg.Clock.Now())
 	}
-	l.pace.follow(&t.Policy, &l.d.times)
+	l.pace.follow(t.Policy, &l.d.times)
 	l.account = l.d.accounts.of(t)
 	if t.Endpoint.Status != godwit.EndpointActive {
 		l.backlog.shed()

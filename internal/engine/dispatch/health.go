@@ -159,7 +159,7 @@ func (l *Lane) heal(t *attempt.Target, r *commit.Record, decision *godwit.Decisi
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.d.wall.note(now)
-	e := l.condition.take(&t.Policy, a, decision.Status, moment{now, l.d.cfg.TimeScale, l.d.times.minute()})
+	e := l.condition.take(t.Policy, a, decision.Status, moment{now, l.d.cfg.TimeScale, l.d.times.minute()})
 	if e.degraded > 0 {
 		why := fmt.Sprintf("%.0f%% of the attempts of the last hour failed, the last: %s", 100*e.degraded, a.FailureText())
 		r.Notices = append(r.Notices, noticeOf(a, godwit.NoticeEndpointDegraded, why, now))

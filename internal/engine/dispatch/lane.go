@@ -32,11 +32,11 @@ func (d *Dispatcher) newLane(loaded *store.LoadedEndpoint) *Lane {
 	l := &Lane{d: d, id: loaded.Endpoint.ID, condition: condition{Health: loaded.Health}}
 	l.maker = d.cfg.Maker
 	l.condition.EndpointID = l.id
-	l.window = window{held: map[godwit.DeliveryID]holding{}, total: &d.held, shard: &d.busy[l.id.Shard()]}
+	l.window = window{total: &d.held, shard: &d.busy[l.id.Shard()]}
 	l.backlog.lane, l.reenabler.lane, l.alarm.lane = l, l, l
 	t := d.cfg.Maker.Target(loaded)
 	l.target.Store(t)
-	l.pace.follow(&t.Policy, &d.times)
+	l.pace.follow(t.Policy, &d.times)
 	l.account = d.accounts.of(t)
 	return l
 }

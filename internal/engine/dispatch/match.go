@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -21,13 +20,17 @@ type index struct {
 }
 
 // tenantIndex maps event types to the lanes whose patterns name them, and the first segment of patterns with a wildcard to lanes, so
-// that a match does not compare all endpoints of a large tenant.
+// that a match does not compare all endpoints of a large tenant. Most tenants have few endpoints: theirs are all compared, which takes no
+// longer, and their index has no maps, which take most of its memory.
 type tenantIndex struct {
-	members map[godwit.EndpointID]*Lane
+	members []*Lane
 	byType  map[string][]matcher
 	byHead  map[string][]matcher // patterns like "order.*"
-	any     []matcher            // patterns "*"
+	any     []matcher            // patterns "*"; of a small tenant all
 }
+
+// fewPatterns is how many patterns the endpoints of a small tenant have at most.
+const fewPatterns = 16
 
 type matcher struct {
 	lane     *Lane
@@ -50,46 +53,70 @@ func (x *index) each(f func(*Lane)) {
 func (x *index) put(lanes ...*Lane) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	changed := map[godwit.TenantID]*tenantIndex{}
+	changed := map[godwit.TenantID]map[godwit.EndpointID]*Lane{}
 	for _, l := range lanes {
 		endpoint := &l.Target().Endpoint
-		next := changed[endpoint.TenantID]
-		if next == nil {
-			next = &tenantIndex{members: maps.Clone(x.tenant(endpoint.TenantID).members), byType: map[string][]matcher{}, byHead: map[string][]matcher{}}
-			changed[endpoint.TenantID] = next
+		members := changed[endpoint.TenantID]
+		if members == nil {
+			members = x.members(endpoint.TenantID)
+			changed[endpoint.TenantID] = members
 		}
 		if endpoint.Status == godwit.EndpointDeleted {
-			delete(next.members, l.id)
+			delete(members, l.id)
 			x.lanes.Delete(l.id)
 		} else {
-			next.members[l.id] = l
+			members[l.id] = l
 			x.lanes.Store(l.id, l)
 		}
 	}
-	for tenant, next := range changed {
-		for _, member := range next.members {
-			next.add(member)
-		}
-		if len(next.members) == 0 {
+	for tenant, members := range changed {
+		if len(members) == 0 {
 			x.tenants.Delete(tenant)
 		} else {
-			x.tenants.Store(tenant, next)
+			x.tenants.Store(tenant, newTenantIndex(members))
 		}
 	}
 }
 
-func (x *index) tenant(id godwit.TenantID) *tenantIndex {
+// members returns the lanes of a tenant.
+func (x *index) members(id godwit.TenantID) map[godwit.EndpointID]*Lane {
+	members := map[godwit.EndpointID]*Lane{}
 	if v, ok := x.tenants.Load(id); ok {
-		return v.(*tenantIndex)
+		for _, l := range v.(*tenantIndex).members {
+			members[l.id] = l
+		}
 	}
-	return &tenantIndex{members: map[godwit.EndpointID]*Lane{}}
+	return members
+}
+
+func newTenantIndex(members map[godwit.EndpointID]*Lane) *tenantIndex {
+	ti := &tenantIndex{members: make([]*Lane, 0, len(members))}
+	patterns := 0
+	for _, l := range members {
+		ti.members = append(ti.members, l)
+		patterns += len(l.Target().Endpoint.Patterns)
+	}
+	if patterns <= fewPatterns {
+		ti.any = make([]matcher, 0, len(members))
+		for _, l := range ti.members {
+			if t := l.Target(); !skips(t) {
+				ti.any = append(ti.any, matcher{l, &t.Endpoint})
+			}
+		}
+		return ti
+	}
+	ti.byType, ti.byHead = map[string][]matcher{}, map[string][]matcher{}
+	for _, l := range ti.members {
+		ti.add(l)
+	}
+	return ti
 }
 
 func (ti *tenantIndex) add(l *Lane) {
 	t := l.Target()
 	endpoint := &t.Endpoint
 	if skips(t) {
-		return // new events do not go to it (OJS-SUB-6)
+		return
 	}
 	m := matcher{l, endpoint}
 	if slices.Contains(endpoint.Patterns, "*") {
@@ -113,7 +140,7 @@ func (ti *tenantIndex) add(l *Lane) {
 	}
 }
 
-// skips reports whether new events pass the endpoint by while it is paused.
+// skips reports whether new events pass the endpoint by while it is paused (OJS-SUB-6).
 func skips(t *attempt.Target) bool {
 	return t.Endpoint.Status == godwit.EndpointPaused && t.Policy.SkipWhilePaused
 }

@@ -28,11 +28,11 @@ func newIdle(hands clock.Clock) *Dispatcher {
 // bareLane makes a lane of an active endpoint with the given number of deliveries queued under epoch 1.
 func (d *Dispatcher) bareLane(policy godwit.Policy, queued int) *Lane {
 	now := d.cfg.Clock.Now()
-	l := &Lane{d: d, id: godwit.NewEndpointID(now), window: window{held: map[godwit.DeliveryID]holding{}, total: &d.held}}
+	l := &Lane{d: d, id: godwit.NewEndpointID(now), window: window{total: &d.held}}
 	l.window.shard = &d.busy[l.id.Shard()]
 	l.maker, l.backlog.lane, l.reenabler.lane = d.cfg.Maker, l, l
-	l.target.Store(&attempt.Target{Endpoint: godwit.Endpoint{Status: godwit.EndpointActive}, Policy: policy})
-	l.pace.follow(&l.Target().Policy, &d.times)
+	l.target.Store(&attempt.Target{Endpoint: godwit.Endpoint{Status: godwit.EndpointActive}, Policy: &policy})
+	l.pace.follow(l.Target().Policy, &d.times)
 	for range queued {
 		l.window.push(&item{lane: l, Job: attempt.Job{Epoch: 1, Work: godwit.Work{
 			Event: &godwit.Event{}, Delivery: godwit.Delivery{ID: godwit.NewDeliveryID(now)},

@@ -9,7 +9,7 @@ import (
 // recorded. It is guarded by its lane.
 type window struct {
 	queue    []*item                       // claimed and ready, in order
-	held     map[godwit.DeliveryID]holding // everything in the window
+	held     map[godwit.DeliveryID]holding // everything in the window; nil before the first delivery
 	bytes    int64                         // of the payloads held
 	inFlight int
 	total    *total
@@ -41,6 +41,9 @@ const (
 
 func (w *window) put(id godwit.DeliveryID, h holding) {
 	before, known := w.held[id]
+	if w.held == nil {
+		w.held = map[godwit.DeliveryID]holding{}
+	}
 	w.held[id] = h
 	if !known {
 		w.total.deliveries.Add(1)
