@@ -158,3 +158,31 @@ func TestRequestsWaitForChangedKeys(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Endpoints with the same profile and overrides share a policy; others do not.
+func TestEndpointsShareAPolicy(t *testing.T) {
+	m := NewMaker(Config{Clock: clock.NewManual(time.Unix(1000, 0)), Log: slog.New(slog.DiscardHandler)})
+	target := func(profile string, retries *int) *Target {
+		return m.Target(&store.LoadedEndpoint{Endpoint: godwit.Endpoint{Profile: profile, Policy: godwit.PolicyOverrides{MaxRetries: retries}}})
+	}
+	plain, three := target(profile.Default, nil), target(profile.Default, new(3))
+	if target(profile.Default, nil).Policy != plain.Policy || target(profile.Default, new(3)).Policy != three.Policy {
+		t.Error("endpoints with the same terms have policies of their own")
+	}
+	if plain.Policy == three.Policy || three.Policy.MaxRetries != 3 || target("ojs", nil).Policy == plain.Policy {
+		t.Error("endpoints with other terms share a policy")
+	}
+	if unknown := target("unknown", nil); unknown.broken == nil || unknown.Policy.MaxElapsed == 0 {
+		t.Errorf("of a profile that is not known: %+v", unknown.Policy)
+	}
+}
+
+// A target keeps what a signer needs of a secret.
+func TestSecretsKeepWhatSigns(t *testing.T) {
+	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	secret := godwit.Secret{ID: godwit.NewSecretID(now), Algorithm: godwit.AlgorithmEd25519, Sealed: []byte("sealed"), CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+	got := unpackSecrets(packSecrets([]godwit.Secret{secret}))[0]
+	if got.ID != secret.ID || got.Algorithm != secret.Algorithm || string(got.Sealed) != "sealed" || !got.CreatedAt.Equal(now) || !got.NotBefore.IsZero() || !got.ExpiresAt.Equal(secret.ExpiresAt) {
+		t.Errorf("%+v, want %+v", got, secret)
+	}
+}

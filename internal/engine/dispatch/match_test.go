@@ -41,3 +41,26 @@ func TestMatchIsThatOfThePatterns(t *testing.T) {
 		}
 	}
 }
+
+// The index of a small tenant, which has no maps, finds the same lanes, and forgets deleted ones.
+func TestMatchOfASmallTenant(t *testing.T) {
+	d := newIdle(clock.NewManual(time.Unix(1000, 0)))
+	lane := func(status godwit.EndpointStatus, policy *godwit.Policy, patterns ...string) *Lane {
+		l := d.bareLane(godwit.Policy{}, 0)
+		l.target.Store(&attempt.Target{Endpoint: godwit.Endpoint{ID: l.id, Status: status, Patterns: patterns}, Policy: policy})
+		return l
+	}
+	all, paid := lane(godwit.EndpointActive, nil, "*"), lane(godwit.EndpointActive, nil, "order.paid", "order.*")
+	skipping := lane(godwit.EndpointPaused, &godwit.Policy{SkipWhilePaused: true}, "order.paid")
+	d.index.put(all, paid, skipping)
+	for eventType, want := range map[string]int{"order.paid": 2, "order.sent": 2, "invoice.sent": 1, "godwit.alert": 0} {
+		if got := d.index.match(godwit.TenantID{}, eventType, nil); len(got) != want {
+			t.Errorf("%s: %d lanes, want %d", eventType, len(got), want)
+		}
+	}
+	all.target.Store(&attempt.Target{Endpoint: godwit.Endpoint{ID: all.id, Status: godwit.EndpointDeleted}})
+	d.index.put(all)
+	if got := d.index.match(godwit.TenantID{}, "order.paid", nil); len(got) != 1 || got[0] != paid || d.index.lane(all.id) != nil {
+		t.Errorf("after a deletion: %d lanes", len(got))
+	}
+}
