@@ -12,6 +12,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/api/ids"
 	"github.com/godwit-hq/godwit/internal/api/inbound"
 	"github.com/godwit-hq/godwit/internal/api/native"
+	"github.com/godwit-hq/godwit/internal/api/oidc"
 	"github.com/godwit-hq/godwit/internal/api/ojs"
 	"github.com/godwit-hq/godwit/internal/api/wellknown"
 	"github.com/godwit-hq/godwit/internal/config"
@@ -33,6 +34,7 @@ type apis struct {
 	guard     *idempotency.Guard
 	bodies    *httpapi.Quota
 	browser   *httpapi.Browser
+	failures  *httpapi.Failures // sign-ins that failed
 	terms     source.Terms
 	upstreams *source.Sources
 	started   time.Time
@@ -40,6 +42,7 @@ type apis struct {
 
 func newAPIs(s *services, d Dependencies, url string, done <-chan struct{}) (*apis, error) {
 	a := &apis{
+		failures: httpapi.NewFailures(s.cfg.Sessions.FailuresPerMinute, s.clock.Steady),
 		services: s, d: d, started: s.clock.Now(), url: url, done: done, bodies: httpapi.NewBodyQuota(),
 		problems: &problem.Writer{Base: strings.TrimSuffix(url, "/"), Log: s.log, Outage: problem.NewOutage(s.log, s.clock, done)},
 	}
@@ -100,6 +103,7 @@ func (a *apis) mount(mux *httpapi.Mux) error {
 	mux.Mount(wellknown.ServicePath, pages)
 	mux.Mount(inbound.Prefix, a.whenAccepting(relay, a.problems))
 	mux.Mount(ui.DashboardPath, screens)
+	mux.Mount(oidc.Prefix, a.oidc())
 	mux.Mount(ui.PortalPath, screens)
 	mux.HandleFunc("GET /healthz", alive)
 	mux.Unmatched("/", a.problems, "; /openapi.json lists what there is")
@@ -113,7 +117,7 @@ func (a *apis) native() (httpapi.Router, error) {
 		Version: telemetry.Build().Version, Node: a.cfg.Node, Bodies: a.bodies, Done: a.done, Commands: a.commands.runner, Preview: a.commands.previewer,
 		StatsRetention: statsRetention(&a.cfg),
 		Settings:       a.settings,
-		Browser:        a.browser, Changed: a.commands.changed, SignInFailures: a.cfg.Sessions.FailuresPerMinute,
+		Browser:        a.browser, Changed: a.commands.changed, Failures: a.failures, IdentityProvider: a.signInMethod,
 	})
 }
 

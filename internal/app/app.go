@@ -138,6 +138,7 @@ func (a *App) Run(asked context.Context) error {
 	defer enough()
 	var announced sync.WaitGroup
 	announced.Go(func() { a.announce(ctx) })
+	announced.Go(func() { a.checkIdentity(ctx) })
 	stopAlerts := a.alerts.start()
 	executed := a.commands.start(ctx, a.engine.Accepting(), a.engine.Leads)
 	err := a.engine.Run(ctx)

@@ -212,9 +212,15 @@ var rules = map[string]rule{
 	"GET /in/{source}":  ownSecret,
 	"POST /in/{source}": ownSecret,
 
-	"GET /ui/{path...}":     everyone, // files alone; the pages ask the API
-	"GET /portal/{path...}": everyone,
-	"GET /portal/embed.js":  everyone,
+	"GET /ui/{path...}":       everyone, // files alone; the pages ask the API
+	"GET /ui/oidc/start":      everyone, // the identity provider decides
+	"GET /ui/oidc/callback":   everyone,
+	"GET /ui/oidc/choose":     everyone,
+	"POST /ui/oidc/choose":    everyone,
+	"GET /ui/oidc/sign-out":   everyone,
+	"GET /v1/sign-in-methods": everyone,
+	"GET /portal/{path...}":   everyone,
+	"GET /portal/embed.js":    everyone,
 
 	"GET /openapi.json": everyone,
 	"GET /healthz":      everyone,

@@ -16,6 +16,7 @@ import (
 	"github.com/godwit-hq/godwit/internal/engine"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/idempotency"
+	"github.com/godwit-hq/godwit/internal/identity"
 	"github.com/godwit-hq/godwit/internal/intake"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/management"
@@ -41,6 +42,7 @@ type services struct {
 	intake     *intake.Intake
 	metrics    *telemetry.Metrics
 	alerts     alerts
+	identity   *identity.Provider // nil if the server has none
 }
 
 // connect creates the services and connects them. The store is open already.
@@ -52,6 +54,9 @@ func (s *services) connect(ctx context.Context, d Dependencies, node godwit.Node
 		return err
 	}
 	if s.alerts, err = newAlerts(s, url); err != nil {
+		return err
+	}
+	if s.identity, err = newIdentity(s, url); err != nil {
 		return err
 	}
 	if s.changes, err = changes.Follow(ctx, changes.Config{Store: s.store, Log: s.log}); err != nil {
@@ -186,6 +191,9 @@ func (s *services) engineConfig(d Dependencies, node godwit.Node) engine.Config 
 func (s *services) close() {
 	if s.sender != nil {
 		s.sender.Close()
+	}
+	if s.identity != nil {
+		s.identity.Close()
 	}
 	if s.changes != nil {
 		s.changes.Close()

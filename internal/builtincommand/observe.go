@@ -8,6 +8,6 @@ import (
 // request fails, and a repeat finds nothing left to change.
 func (d *Runner) Observed(r Request, operation, what string) error {
 	return d.Executor.Observe(r.Caller.Tenant.ID.String(), evidence.Entry{
-		Type: evidence.Observation, At: d.Now(), Actor: r.Caller.Key.Principal.String(), Command: operation, Channel: r.Channel, Reason: what,
+		Type: evidence.Observation, At: d.Now(), Actor: r.Caller.Principal(), Session: r.Caller.SessionID(), User: r.Caller.User(), Command: operation, Channel: r.Channel, Reason: what,
 	})
 }

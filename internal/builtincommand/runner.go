@@ -212,7 +212,7 @@ func Caller(c *management.Caller) command.Caller {
 	}
 	makers := make([]string, len(c.Key.Makers))
 	for i, m := range c.Key.Makers {
-		makers[i] = m.String()
+		makers[i] = godwit.PrincipalText(m)
 	}
 	return command.Caller{Tenant: c.Tenant.ID.String(), Actor: c.Principal(), Session: c.SessionID(), User: c.User(), Scopes: scopes, MayActFor: c.Key.Has(godwit.ScopeAdmin),
 		Since: c.Key.CreatedAt, Makers: makers}

@@ -59,6 +59,7 @@ type Config struct {
 	Retention Retention `embed:"" prefix:"retention-"`
 	Limits    Limits    `embed:"" prefix:"limits-"`
 	Sessions  Sessions  `embed:"" prefix:"sessions-"`
+	OIDC      OIDC      `embed:"" prefix:"oidc-"`
 	SMTP      SMTP      `embed:"" prefix:"smtp-"`
 	Cybercube Cybercube `embed:"" prefix:"cybercube-"`
 	Commands  Commands  `embed:"" prefix:"commands-"`
@@ -164,6 +165,31 @@ type Sessions struct {
 	Lifetime Duration `name:"lifetime" default:"7d" placeholder:"DURATION"`
 	// Sign-ins from one address, with keys or codes that begin alike, that may fail within a minute on a node. Further ones get 429. 0 means no limit. Defaults to 10.
 	FailuresPerMinute int `name:"failures-per-minute" default:"10" placeholder:"N"`
+}
+
+// OIDC lets people sign in to the dashboard with an identity provider, by OpenID Connect (docs/oidc.md).
+type OIDC struct {
+	// URL of the identity provider, exactly as it names itself: /.well-known/openid-configuration is read below it. Defaults to none: people sign
+	// in with API keys alone.
+	Issuer string `name:"issuer" placeholder:"URL"`
+	// Id of this server at the provider. Defaults to none.
+	ClientID string `name:"client-id" placeholder:"ID"`
+	// Secret of this server at the provider. It is not a flag, because every user of the machine can read a command line. Defaults to the secret
+	// file; without either, the server is a public client.
+	ClientSecret string `name:"client-secret" placeholder:"SECRET" secret:"all"`
+	// File with the secret of this server at the provider. Defaults to none.
+	ClientSecretFile string `name:"client-secret-file" placeholder:"FILE"`
+	// Scopes that are asked for. They must contain openid. Defaults to openid,profile,email.
+	Scopes []string `name:"scopes" default:"openid,profile,email" placeholder:"SCOPE"`
+	// Claim that holds the groups of a person: a text or a list of texts. Dots lead into objects, as in realm_access.roles. Defaults to groups.
+	GroupsClaim string `name:"groups-claim" default:"groups" placeholder:"CLAIM"`
+	// Name of the provider on the button of the sign-in page. Defaults to SSO.
+	Name string `name:"name" default:"SSO" placeholder:"NAME"`
+	// YAML file that says what the members of each group may do; docs/oidc.md describes it. Defaults to none.
+	Grants string `name:"grants" placeholder:"FILE"`
+	// How long the session of a person lives at most. A change of the person's groups takes effect at the next sign-in, so within this
+	// time. Defaults to 8h.
+	SessionLifetime Duration `name:"session-lifetime" default:"8h" placeholder:"DURATION"`
 }
 
 // Cybercube configures the CYBERCUBE API under /api/v1/webhooks. Its limits apply to an account within any hour; 0 means no limit.

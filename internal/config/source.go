@@ -136,7 +136,7 @@ func (s *Source) Origins(ctx *kong.Context) (map[string]Origin, error) {
 			continue
 		}
 		if set.Secret == "all" {
-			return nil, fmt.Errorf("--%s: a command line is open to every user of the machine; use %s or the key ring file", set.Flag, set.Env)
+			return nil, fmt.Errorf("--%s: a command line is open to every user of the machine; use %s or a file", set.Flag, set.Env)
 		}
 		out[set.Flag] = Origin("flag --" + set.Flag)
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -68,6 +70,7 @@ func (c *Config) Check() error {
 		{"idempotency-window", c.IdempotencyWindow, time.Minute},
 		{"sessions-idle", c.Sessions.Idle, time.Minute},
 		{"sessions-lifetime", c.Sessions.Lifetime, time.Minute},
+		{"oidc-session-lifetime", c.OIDC.SessionLifetime, time.Minute},
 		{"retention-events", c.Retention.Events, time.Hour},
 		{"retention-attempts", c.Retention.Attempts, time.Hour},
 		{"retention-dead-letters", c.Retention.DeadLetters, time.Hour},
@@ -112,6 +115,7 @@ func (c *Config) Check() error {
 		bad("meta-events", "must be wanted or explicit")
 	}
 	c.SMTP.check(bad)
+	c.OIDC.check(bad)
 	if c.Log.Format != "text" && c.Log.Format != "json" {
 		bad("log-format", "must be text or json")
 	}
@@ -141,6 +145,50 @@ func (s *SMTP) check(bad func(flag, format string, args ...any)) {
 	if _, err := mail.ParseAddress(s.From); err != nil {
 		bad("smtp-from", "must be an address such as godwit@example.com")
 	}
+}
+
+func (o *OIDC) check(bad func(flag, format string, args ...any)) {
+	if o.Issuer == "" {
+		for flag, value := range map[string]string{
+			"oidc-client-id": o.ClientID, "oidc-client-secret": o.ClientSecret, "oidc-client-secret-file": o.ClientSecretFile, "oidc-grants": o.Grants,
+		} {
+			if value != "" {
+				bad("oidc-issuer", "must be given beside %s", flag)
+			}
+		}
+		return
+	}
+	u, err := url.Parse(o.Issuer)
+	switch {
+	case err != nil || u.Hostname() == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil:
+		bad("oidc-issuer", "must be a URL such as https://id.example.com/realms/staff, without a query")
+	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+		bad("oidc-issuer", "must begin with https://: the identity of people depends on what is read there")
+	}
+	if o.ClientID == "" {
+		bad("oidc-client-id", "must be given beside oidc-issuer")
+	}
+	if o.ClientSecret != "" && o.ClientSecretFile != "" {
+		bad("oidc-client-secret-file", "cannot be used together with oidc-client-secret: choose one")
+	}
+	if o.Grants == "" {
+		bad("oidc-grants", "must be given beside oidc-issuer: without it, no person may do anything")
+	}
+	if !slices.Contains(o.Scopes, "openid") {
+		bad("oidc-scopes", "must contain openid")
+	}
+	if o.GroupsClaim == "" {
+		bad("oidc-groups-claim", "must name a claim")
+	}
+	if o.Name == "" || len(o.Name) > 40 {
+		bad("oidc-name", "must have 1 to 40 characters")
+	}
+}
+
+// loopback reports whether a host is this machine.
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // Check refuses an unknown kind of store.

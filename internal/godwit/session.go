@@ -56,9 +56,10 @@ type Session struct {
 	// LinkID is the link that the session was made from; zero: none.
 	LinkID LinkID
 	Name   string // of the key, the user or the portal link
-	// User is the user at an identity provider, if the session has one: its principal, and its name in records.
+	// User is the user at an identity provider, if the session has one: its principal, its name in records, and the provider's name of it.
 	UserID       UserID
 	User         string
+	Subject      string
 	Scopes       []Scope // of a dashboard session: those of its key or user, which do not change
 	Capabilities []Capability
 	View         PortalView

@@ -135,10 +135,11 @@ func New(cfg Config) (*Service, error) {
 	keys := &SigningKeys{store: cfg.Store, secrets: secrets, engine: cfg.Engine, log: cfg.Log, now: now}
 	tenants := &Tenants{store: cfg.Store, cache: cache, endpoints: news, now: now}
 	callers := &Callers{store: cfg.Store, cache: cache, now: now, fresh: cfg.Fresh, create: tenants.Create, idle: cfg.SessionIdle, log: cfg.Log}
+	environments := &Environments{store: cfg.Store, cache: cache, portals: portals, now: now, fresh: cfg.Fresh, events: cfg.KeepEvents, deadLetters: cfg.KeepDeadLetters}
 	return &Service{
 		Callers:      callers,
-		Sessions:     &Sessions{store: cfg.Store, callers: callers, now: now, idle: cfg.SessionIdle, lifetime: cfg.SessionLifetime},
-		Environments: &Environments{store: cfg.Store, cache: cache, portals: portals, now: now, fresh: cfg.Fresh, events: cfg.KeepEvents, deadLetters: cfg.KeepDeadLetters},
+		Sessions:     &Sessions{store: cfg.Store, callers: callers, environments: environments, now: now, idle: cfg.SessionIdle, lifetime: cfg.SessionLifetime},
+		Environments: environments,
 		Tenants:      tenants,
 		Keys:         &Keys{store: cfg.Store, cache: cache, now: now},
 		Endpoints: &Endpoints{

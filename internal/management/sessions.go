@@ -16,11 +16,12 @@ import (
 
 // Sessions lets browsers sign in, and ends their sessions.
 type Sessions struct {
-	store    sessionStore
-	callers  *Callers
-	now      func() time.Time
-	idle     time.Duration
-	lifetime time.Duration
+	store        sessionStore
+	callers      *Callers
+	environments *Environments
+	now          func() time.Time
+	idle         time.Duration
+	lifetime     time.Duration
 }
 
 // sessionStore is the part of the store that Sessions uses.

@@ -57,6 +57,7 @@ type SessionDetail struct {
 	Name         string              `json:"name,omitempty"`
 	UserID       godwit.UserID       `json:"user_id,omitzero"`
 	User         string              `json:"user,omitempty"`
+	Subject      string              `json:"subject,omitempty"`
 	Scopes       []godwit.Scope      `json:"scopes,omitempty"`
 	Capabilities []godwit.Capability `json:"capabilities,omitempty"`
 	View         godwit.PortalView   `json:"view,omitzero"`
@@ -66,12 +67,12 @@ type SessionDetail struct {
 
 // DetailOfSession returns the document of a session.
 func DetailOfSession(s *godwit.Session) SessionDetail {
-	return SessionDetail{s.Name, s.UserID, s.User, s.Scopes, s.Capabilities, s.View, s.Address, s.UserAgent}
+	return SessionDetail{s.Name, s.UserID, s.User, s.Subject, s.Scopes, s.Capabilities, s.View, s.Address, s.UserAgent}
 }
 
 // Fill sets the members of a session.
 func (d *SessionDetail) Fill(s *godwit.Session) {
-	s.Name, s.UserID, s.User, s.Scopes, s.Capabilities = d.Name, d.UserID, d.User, d.Scopes, d.Capabilities
+	s.Name, s.UserID, s.User, s.Subject, s.Scopes, s.Capabilities = d.Name, d.UserID, d.User, d.Subject, d.Scopes, d.Capabilities
 	s.View, s.Address, s.UserAgent = d.View, d.Address, d.UserAgent
 }
 

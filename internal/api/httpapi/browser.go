@@ -79,8 +79,7 @@ func PlaceOf(r *http.Request) (Place, error) {
 	return p, nil
 }
 
-// cookieName returns the name of the cookie. Browsers send a cookie to all ports of a host: the port is part of the name, so that two servers
-// on one machine do not overwrite each other's. With https, the prefix keeps other hosts of the domain from setting the cookie.
+// cookieName returns the name of the session's cookie at a place.
 func (b *Browser) cookieName(r *http.Request, p Place) string {
 	name := "godwit_session"
 	if p.Portal {
@@ -89,6 +88,12 @@ func (b *Browser) cookieName(r *http.Request, p Place) string {
 	if p.Framed {
 		name += "_frame"
 	}
+	return b.nameFor(r, name)
+}
+
+// nameFor completes the name of a cookie. Browsers send a cookie to all ports of a host: the port is part of the name, so that two servers
+// on one machine do not overwrite each other's. With https, the prefix keeps other hosts of the domain from setting the cookie.
+func (b *Browser) nameFor(r *http.Request, name string) string {
 	port := b.public.Port()
 	if !b.fixed {
 		_, port, _ = net.SplitHostPort(r.Host) // "" for a host without a port

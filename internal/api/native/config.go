@@ -80,8 +80,10 @@ type Config struct {
 	Browser *httpapi.Browser
 	// Changed records that a session has changed something; see httpapi.Config. Defaults to nothing.
 	Changed func(ctx context.Context, c *management.Caller, change string, status int)
-	// SignInFailures is how many sign-ins of an address with credentials that begin alike may fail in a minute. Defaults to no limit.
-	SignInFailures int
+	// Failures counts sign-ins that fail, by address and beginning of the credential. Defaults to no limit.
+	Failures *httpapi.Failures
+	// IdentityProvider describes the sign-in by an identity provider. Defaults to none.
+	IdentityProvider func() *SignInMethod
 	// Done, when closed, ends live streams, so that a shutdown does not wait for their clients. Defaults to never.
 	Done <-chan struct{}
 }
@@ -108,6 +110,12 @@ func (c *Config) setDefaults() error {
 		if c.Browser, err = httpapi.NewBrowser("http://localhost", false, nil); err != nil {
 			return err
 		}
+	}
+	if c.Failures == nil {
+		c.Failures = httpapi.NewFailures(0, c.Clock.Steady)
+	}
+	if c.IdentityProvider == nil {
+		c.IdentityProvider = func() *SignInMethod { return nil }
 	}
 	if c.Bodies == nil {
 		c.Bodies = httpapi.NewBodyQuota()

@@ -46,7 +46,7 @@ type EventDetail struct {
 func eventView(e *godwit.Event) Event {
 	v := Event{
 		ID: e.ID.String(), Type: e.Type, IdempotencyKey: e.Key, ContentType: e.ContentType, Attributes: e.Attributes,
-		Principal: e.Principal.String(), CreatedAt: e.CreatedAt.UTC(),
+		Principal: godwit.PrincipalText(e.Principal), CreatedAt: e.CreatedAt.UTC(),
 	}
 	if !e.Origin.IsZero() {
 		v.SourceID = e.Origin.Source.String()

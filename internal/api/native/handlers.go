@@ -89,7 +89,7 @@ func newHandlers(cfg *Config, api *httpapi.API) *handlers {
 		portalLinks: &portalLinkHandlers{sessions: cfg.Management.Sessions, callers: cfg.Management.Callers, browser: cfg.Browser},
 		sessions: &sessionHandlers{
 			sessions: cfg.Management.Sessions, callers: cfg.Management.Callers, environments: cfg.Management.Environments,
-			browser: cfg.Browser, failures: httpapi.NewFailures(cfg.SignInFailures, cfg.Clock.Steady), now: now,
+			browser: cfg.Browser, failures: cfg.Failures, now: now, provider: cfg.IdentityProvider,
 		},
 	}
 }

@@ -40,7 +40,7 @@ func keyView(k *godwit.APIKey) Key {
 		v.Scopes = append(v.Scopes, string(s))
 	}
 	for _, m := range k.Makers {
-		v.MadeBy = append(v.MadeBy, m.String())
+		v.MadeBy = append(v.MadeBy, godwit.PrincipalText(m))
 	}
 	return v
 }

@@ -87,6 +87,7 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(keys, mayCreateKeys.Closed(), "DELETE /v1/keys/{id}", revokeKeyDoc, h.keys.revoke)
 
 	sessions := r.section("Sessions")
+	typed(sessions, anyone, "GET /v1/sign-in-methods", signInMethodsDoc, h.sessions.methods)
 	typed(sessions, anyone, "POST /v1/sessions", createSessionDoc, h.sessions.create)
 	typed(sessions, mayReadKeys.Closed(), "GET /v1/sessions", listSessionsDoc, h.sessions.list)
 	typed(sessions, anyKey.Portal(godwit.AllCapabilities...), "GET /v1/sessions/current", currentSessionDoc, h.sessions.current)

@@ -22,7 +22,9 @@ type Session struct {
 	Current        bool                `json:"current" doc:"Whether it is the session of this request"`
 	Name           string              `json:"name" doc:"Name of the API key, the user or the portal link"`
 	KeyID          string              `json:"key_id,omitempty" doc:"The API key that a dashboard session acts like" example:"key_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
-	User           string              `json:"user,omitempty" doc:"The user, if it was signed in by an identity provider"`
+	User           string              `json:"user,omitempty" doc:"Name of the user, if it was signed in by an identity provider: a verified e-mail address, a login name or a name"`
+	UserID         string              `json:"user_id,omitempty" doc:"The user as evidence names it; it follows from the provider and the subject, and never changes" example:"usr_018f3c2e-7b1a-8c3d-9e4f-5a6b7c8d9e0f"`
+	Subject        string              `json:"subject,omitempty" doc:"The user as the identity provider names it"`
 	LinkID         string              `json:"link_id,omitempty" doc:"The link that it was made from" example:"lnk_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f"`
 	Scopes         []string            `json:"scopes" doc:"Of the API key or the user; a portal has capabilities instead"`
 	Tenant         *SessionTenant      `json:"tenant,omitempty" doc:"The tenant of the API key or the portal; absent for a key of an environment"`
@@ -56,12 +58,15 @@ type SessionEnvironment struct {
 
 func sessionView(s *godwit.Session) Session {
 	v := Session{
-		ID: s.ID.String(), Kind: string(s.Kind), Name: s.Name, User: s.User, Scopes: []string{},
+		ID: s.ID.String(), Kind: string(s.Kind), Name: s.Name, User: s.User, Subject: s.Subject, Scopes: []string{},
 		Theme: s.View.Theme, ReturnURL: s.View.ReturnURL, StartPage: s.View.StartPage, HideNavigation: s.View.HideNavigation,
 		CreatedAt: s.CreatedAt.UTC(), LastUsedAt: s.LastUsedAt.UTC(), IdleUntil: s.IdleUntil.UTC(), ExpiresAt: s.ExpiresAt.UTC(), Address: s.Address, UserAgent: s.UserAgent,
 	}
 	if !s.KeyID.IsZero() {
 		v.KeyID = s.KeyID.String()
+	}
+	if !s.UserID.IsZero() {
+		v.UserID = s.UserID.String()
 	}
 	if !s.LinkID.IsZero() {
 		v.LinkID = s.LinkID.String()
@@ -166,6 +171,7 @@ type sessionHandlers struct {
 	environments *management.Environments
 	browser      *httpapi.Browser
 	failures     *httpapi.Failures
+	provider     func() *SignInMethod
 	now          func() time.Time
 }
 

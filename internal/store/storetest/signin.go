@@ -47,7 +47,7 @@ func sessionMembers(t *testing.T, f *fixture) {
 	plain := makeSession(f)
 	f.tick(time.Second)
 	full := makeSession(f)
-	full.LinkID, full.UserID, full.User, full.Address, full.UserAgent = mint[godwit.LinkID](f.now), mint[godwit.UserID](f.now), "a@example.com", "192.0.2.1", "Browser \"1\""
+	full.LinkID, full.UserID, full.User, full.Subject, full.Address, full.UserAgent = mint[godwit.LinkID](f.now), mint[godwit.UserID](f.now), "a@example.com", "sub|1", "192.0.2.1", "Browser \"1\""
 	full.Kind, full.Capabilities = godwit.PortalSession, godwit.AllCapabilities
 	full.View = godwit.PortalView{Theme: "dark", ReturnURL: "https://example.com/", StartPage: "endpoints", HideNavigation: true}
 	for _, s := range []*godwit.Session{plain, full} {
