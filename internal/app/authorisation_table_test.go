@@ -167,8 +167,8 @@ var rules = map[string]rule{
 	"GET /v1/stats/failures": readAll,
 	"GET /v1/stats/waiting":  readAll,
 
-	"GET /v1/nodes":    tenants(admin),
-	"GET /v1/settings": tenants(admin),
+	"GET /v1/nodes":    administration,
+	"GET /v1/settings": administration,
 
 	"POST /ojs/v1/webhooks/subscriptions":                    tenants(manage),
 	"GET /ojs/v1/webhooks/subscriptions":                     tenants(read),

@@ -134,6 +134,6 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(history, mayList.Portal(godwit.ViewEndpoints), "GET /v1/stats/waiting", getWaitingDoc, h.history.waiting)
 
 	nodes := r.section("Nodes")
-	typed(nodes, mayAdmin.Closed(), "GET /v1/nodes", listNodesDoc, h.nodes.list)
-	typed(nodes, mayAdmin.Closed(), "GET /v1/settings", getSettingsDoc, h.settings.get)
+	typed(nodes, mayAdminAnywhere.Closed(), "GET /v1/nodes", listNodesDoc, h.nodes.list)
+	typed(nodes, mayAdminAnywhere.Closed(), "GET /v1/settings", getSettingsDoc, h.settings.get)
 }

@@ -6,6 +6,7 @@ export interface Session {
   readonly kind: "dashboard" | "portal";
   readonly name: string;
   readonly key_id?: string;
+  readonly user?: string;
   readonly scopes: readonly string[];
   readonly tenant?: { readonly id: string; readonly uid?: string; readonly name: string };
   readonly environment?: { readonly id: string; readonly uid?: string; readonly name: string };
@@ -13,10 +14,15 @@ export interface Session {
 
 let current = $state.raw<Session | undefined>();
 let known = $state(false);
+let leftProvider = $state(false);
 
 export const session = {
   get current(): Session | undefined {
     return current;
+  },
+  /** Whether a user of an identity provider has just signed out; the provider may still have a session. */
+  get leftProvider(): boolean {
+    return leftProvider;
   },
   /** Whether the server was asked already. */
   get known(): boolean {
@@ -62,5 +68,6 @@ export async function restore(): Promise<void> {
 export async function signOut(): Promise<void> {
   const response = await ownFetch("/v1/sessions/current", { method: "DELETE" });
   await response.text();
+  leftProvider = current?.user !== undefined;
   current = undefined;
 }

@@ -1699,12 +1699,16 @@ export interface Session {
   /** Of the API key or the user; a portal has capabilities instead */
   scopes: string[];
   start_page?: string;
+  /** The user as the identity provider names it */
+  subject?: string;
   /** The tenant of the API key or the portal; absent for a key of an environment */
   tenant?: SessionTenant;
   theme?: "light" | "dark" | "system";
-  /** The user, if it was signed in by an identity provider */
+  /** Name of the user, if it was signed in by an identity provider: a verified e-mail address, a login name or a name */
   user?: string;
   user_agent: string;
+  /** The user as evidence names it; it follows from the provider and the subject, and never changes */
+  user_id?: string;
 }
 
 export interface SessionEnvironment {
@@ -1757,6 +1761,20 @@ export interface SignInLink {
   expires_at: string;
   /** Opens the dashboard signed in, once. The code behind # is not sent to the server when the page is loaded */
   url: string;
+}
+
+export interface SignInMethod {
+  kind: "api_key" | "oidc";
+  /** What a person chooses by, such as the name of the identity provider */
+  name: string;
+  /** oidc: the page that leads to the provider's own sign-out, if it is known to have one */
+  sign_out_url?: string;
+  /** oidc: the page that begins the sign-in. Its parameter return names the page of the dashboard to open afterwards, as in ?return=/ui/events */
+  start_url?: string;
+}
+
+export interface SignInMethods {
+  items: SignInMethod[];
 }
 
 export interface SigningKey {
@@ -3801,6 +3819,24 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<SignInLink> {
     return this.json<SignInLink>({ method: "POST", path: `/v1/sign-in-links`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, options });
+  }
+
+  /**
+   * List the ways to sign in.
+   *
+   * The ways in which people can sign in to the dashboard of this server.
+   *
+   * Needs no API key.
+   */
+  listSignInMethods(
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+    } = {},
+  ): Promise<SignInMethods> {
+    return this.json<SignInMethods>({ method: "GET", path: `/v1/sign-in-methods`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment }, options });
   }
 
   /**

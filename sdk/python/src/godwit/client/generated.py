@@ -1990,11 +1990,17 @@ class Session(_SessionRequired, total=False):
     return_url: str
     """Where a portal leads back to"""
     start_page: str
+    subject: str
+    """The user as the identity provider names it"""
     tenant: SessionTenant
     """The tenant of the API key or the portal; absent for a key of an environment"""
     theme: Literal["light", "dark", "system"]
     user: str
-    """The user, if it was signed in by an identity provider"""
+    """Name of the user, if it was signed in by an identity provider: a verified e-mail address, a login name or a
+    name
+    """
+    user_id: str
+    """The user as evidence names it; it follows from the provider and the subject, and never changes"""
 
 
 class SessionEnvironment(TypedDict):
@@ -2053,6 +2059,25 @@ class SignInLink(TypedDict):
     expires_at: str
     url: str
     """Opens the dashboard signed in, once. The code behind # is not sent to the server when the page is loaded"""
+
+
+class _SignInMethodRequired(TypedDict):
+    kind: Literal["api_key", "oidc"]
+    name: str
+    """What a person chooses by, such as the name of the identity provider"""
+
+
+class SignInMethod(_SignInMethodRequired, total=False):
+    sign_out_url: str
+    """oidc: the page that leads to the provider's own sign-out, if it is known to have one"""
+    start_url: str
+    """oidc: the page that begins the sign-in. Its parameter return names the page of the dashboard to open
+    afterwards, as in ?return=/ui/events
+    """
+
+
+class SignInMethods(TypedDict):
+    items: list[SignInMethod]
 
 
 class _SigningKeyRequired(TypedDict):
@@ -2599,6 +2624,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("get_session", "GET", "/v1/sessions/{id}"),
     ("get_settings", "GET", "/v1/settings"),
     ("create_sign_in_link", "POST", "/v1/sign-in-links"),
+    ("list_sign_in_methods", "GET", "/v1/sign-in-methods"),
     ("list_sources", "GET", "/v1/sources"),
     ("create_source", "POST", "/v1/sources"),
     ("delete_source", "DELETE", "/v1/sources/{id}"),
@@ -4775,6 +4801,29 @@ class GodwitClient(Transport):
             "POST",
             "/v1/sign-in-links",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
+        )
+        return answer
+
+    def list_sign_in_methods(
+        self,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+    ) -> SignInMethods:
+        """List the ways to sign in.
+
+        The ways in which people can sign in to the dashboard of this server.
+
+        Needs no API key.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        """
+        answer: SignInMethods = self._json(
+            "GET",
+            "/v1/sign-in-methods",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment},
         )
         return answer
 
