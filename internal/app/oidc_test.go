@@ -479,7 +479,9 @@ func testOIDCApproval(t *testing.T, s *apptest.Server, p *oidctest.Provider) {
 		req.Header.Set("Godwit-Tenant", tenant)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
 		for name, value := range header {
-			req.Header.Set(name, value)
+			if req.Header.Set(name, value); value == "" {
+				req.Header.Del(name)
+			}
 		}
 		resp, err := v.client.Do(req)
 		if err != nil {
@@ -509,14 +511,14 @@ func testOIDCApproval(t *testing.T, s *apptest.Server, p *oidctest.Provider) {
 		t.Fatalf("no second person is asked for: %v", asked)
 	}
 	for who, v := range map[string]*visitor{"herself": ann, "herself in another browser": again} {
-		if status, got := send(v, "POST", step, "{}", map[string]string{"Godwit-Tenant": other.ID}); status != http.StatusForbidden {
+		if status, got := send(v, "POST", step, "{}", map[string]string{"Godwit-Tenant": ""}); status != http.StatusForbidden {
 			t.Errorf("approval by %s: %d %v", who, status, got)
 		}
 	}
-	if status, got := send(newVisitor(t), "POST", step, "{}", map[string]string{"Godwit-Tenant": other.ID, "Authorization": "Bearer " + made["token"].(string)}); status != http.StatusForbidden {
+	if status, got := send(newVisitor(t), "POST", step, "{}", map[string]string{"Godwit-Tenant": "", "Godwit-Environment": "default", "Authorization": "Bearer " + made["token"].(string)}); status != http.StatusForbidden {
 		t.Errorf("approval by a key of hers: %d %v", status, got)
 	}
-	status, approved := send(bob, "POST", step, "{}", map[string]string{"Godwit-Tenant": other.ID})
+	status, approved := send(bob, "POST", step, "{}", map[string]string{"Godwit-Tenant": ""})
 	if status >= 300 {
 		t.Fatalf("approval by another person: %d %v", status, approved)
 	}
