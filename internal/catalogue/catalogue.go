@@ -269,9 +269,13 @@ func (c *Catalogue) List(ctx context.Context, t *godwit.Tenant, after string, li
 	return list[:min(len(list), limit)], nil
 }
 
-// Delete removes an entry with all its versions.
-func (c *Catalogue) Delete(ctx context.Context, tenant godwit.TenantID, name string) error {
-	if err := c.store.DeleteEventType(ctx, tenant, name); err != nil {
+// Delete removes an entry with all its versions, if it is as the request expects.
+func (c *Catalogue) Delete(ctx context.Context, tenant godwit.TenantID, name string, m godwit.Match) error {
+	err := c.store.DeleteEventType(ctx, tenant, name, m.Version)
+	if errors.Is(err, store.ErrConflict) {
+		return problem.PreconditionFailed.With("the event type has another version now; read it again")
+	}
+	if err != nil {
 		return fmt.Errorf("delete event type: %w", err)
 	}
 	c.cache.drop(cacheKey{tenant, name})

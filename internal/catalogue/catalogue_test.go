@@ -97,7 +97,7 @@ func TestCheckAsksTheStoreSeldom(t *testing.T) {
 	if got := check(t, c, tenant, "a.b", `1`); len(got) != 0 {
 		t.Errorf("after a change: %v", got)
 	}
-	must(t, c.Delete(ctx, tenant.ID, "a.b"))
+	must(t, c.Delete(ctx, tenant.ID, "a.b", godwit.Match{}))
 	if got := check(t, c, tenant, "a.b", `1`); !slices.Equal(got, []string{"type"}) {
 		t.Errorf("after it was deleted: %v", got)
 	}

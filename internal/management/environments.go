@@ -189,6 +189,11 @@ func (es *Environments) Delete(ctx context.Context, named string, m godwit.Match
 	}
 	e.DeletedAt = es.now()
 	if err := es.store.DeleteEnvironment(ctx, e); errors.Is(err, store.ErrConflict) {
+		if now, err := es.Get(ctx, named); err == nil { // the store compares the version in its transaction
+			if err := expect(m, now.Version); err != nil {
+				return err
+			}
+		}
 		return problem.Conflict.With("the environment has tenants, or was changed meanwhile; delete its tenants first")
 	} else if err != nil {
 		return fmt.Errorf("delete environment: %w", err)

@@ -70,6 +70,6 @@ type EventTypes interface {
 	EventType(ctx context.Context, tenant godwit.TenantID, name string) (*godwit.EventType, error)
 	// ListEventTypes lists entries by name, after the given name.
 	ListEventTypes(ctx context.Context, tenant godwit.TenantID, after string, limit int) ([]godwit.EventType, error)
-	// DeleteEventType fails with ErrNotFound when there is no such entry.
-	DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error
+	// DeleteEventType fails with ErrNotFound when there is no such entry, and with ErrConflict when it has another version; 0 stands for any.
+	DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string, version int64) error
 }

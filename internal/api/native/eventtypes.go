@@ -123,7 +123,7 @@ type eventTypeHandlers struct {
 		List(ctx context.Context, t *godwit.Tenant, after string, limit int) ([]godwit.EventType, error)
 		Get(ctx context.Context, t *godwit.Tenant, name string) (*godwit.EventType, error)
 		Put(ctx context.Context, tenant godwit.TenantID, name string, d catalogue.Draft, m godwit.Match) (*godwit.EventType, bool, error)
-		Delete(ctx context.Context, tenant godwit.TenantID, name string) error
+		Delete(ctx context.Context, tenant godwit.TenantID, name string, m godwit.Match) error
 	}
 }
 
@@ -226,14 +226,5 @@ func (h *eventTypeHandlers) delete(ctx context.Context, c *management.Caller, in
 	if err != nil {
 		return nil, err
 	}
-	if m != (godwit.Match{}) {
-		t, err := h.catalogue.Get(ctx, c.Tenant, in.Name)
-		if err != nil {
-			return nil, err
-		}
-		if err := expected(m, t.Version); err != nil {
-			return nil, err
-		}
-	}
-	return nil, h.catalogue.Delete(ctx, c.Tenant.ID, in.Name)
+	return nil, h.catalogue.Delete(ctx, c.Tenant.ID, in.Name, m)
 }

@@ -159,9 +159,10 @@ func (s *claims) Reclaim(ctx context.Context, endpoint godwit.EndpointID, epoch 
 	if err := s.leases.change(ctx, func(*pgx.Batch) {}); err != nil {
 		return 0, failed("reclaim", err)
 	}
-	tag, err := s.pool.Exec(ctx, `UPDATE pending_deliveries SET claim_epoch = 0, due_at = $4
-		WHERE tenant_id = (SELECT tenant_id FROM endpoints WHERE id = $1) AND endpoint_id = $1
-			AND claim_epoch = $2 AND claim_epoch <> 0 AND NOT id = ANY ($3)`,
+	tag, err := s.pool.Exec(ctx, `WITH lost AS MATERIALIZED (SELECT tenant_id, id FROM pending_deliveries
+			WHERE tenant_id = (SELECT tenant_id FROM endpoints WHERE id = $1) AND endpoint_id = $1
+				AND claim_epoch = $2 AND claim_epoch <> 0 AND NOT id = ANY ($3) ORDER BY id FOR UPDATE)
+		UPDATE pending_deliveries AS p SET claim_epoch = 0, due_at = $4 FROM lost WHERE p.tenant_id = lost.tenant_id AND p.id = lost.id`,
 		[16]byte(endpoint), epoch, rawIDs(held), now)
 	return int(tag.RowsAffected()), failed("reclaim", err)
 }
@@ -211,8 +212,9 @@ func (s *claims) BringBack(ctx context.Context, now time.Time, endpoints []store
 	tag, err := s.pool.Exec(ctx, `UPDATE pending_deliveries AS p SET
 			due_at = CASE WHEN p.updated_at > $1 THEN $1 + least(greatest(p.due_at - p.updated_at, '0'), e.latest - $1) ELSE $1 END,
 			run_first_at = CASE WHEN p.run_first_at > $1 THEN $1 ELSE p.run_first_at END, updated_at = least(p.updated_at, $1)
-		FROM unnest($2::int2[], $3::uuid[], $4::timestamptz[], $5::timestamptz[]) AS e (shard, id, after, latest)
-		WHERE p.shard = e.shard AND p.endpoint_id = e.id AND p.claim_epoch = 0 AND p.due_at > e.after
-			AND (p.updated_at > $1 OR p.due_at > e.latest)`, now, shards, ids, after, latest)
+		FROM (SELECT p.tenant_id, p.id, e.latest FROM pending_deliveries AS p
+			JOIN unnest($2::int2[], $3::uuid[], $4::timestamptz[], $5::timestamptz[]) AS e (shard, id, after, latest) ON p.shard = e.shard AND p.endpoint_id = e.id
+			WHERE p.claim_epoch = 0 AND p.due_at > e.after AND (p.updated_at > $1 OR p.due_at > e.latest) ORDER BY p.tenant_id, p.id FOR UPDATE OF p) AS e
+		WHERE p.tenant_id = e.tenant_id AND p.id = e.id`, now, shards, ids, after, latest)
 	return int(tag.RowsAffected()), failed("bring due times back", err)
 }

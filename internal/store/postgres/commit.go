@@ -243,8 +243,11 @@ var (
 		WHERE id = $1 AND url = $2 AND status <> 'deleted'`)
 )
 
+// addChanges writes the changes in the order of endpoints; those of one endpoint stay in theirs.
 func (c *commit) addChanges(p *pipeline) {
-	for _, change := range c.changes {
+	changes := slices.Clone(c.changes)
+	slices.SortStableFunc(changes, func(a, b store.EndpointChange) int { return bytes.Compare(a.EndpointID[:], b.EndpointID[:]) })
+	for _, change := range changes {
 		if change.Disable != "" {
 			a := p.begin()
 			a.scalarID(change.EndpointID)

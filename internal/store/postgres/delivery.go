@@ -98,7 +98,8 @@ func (s *deliveries) Cancel(ctx context.Context, tenant godwit.TenantID, id godw
 func (s *deliveries) CancelMany(ctx context.Context, tenant godwit.TenantID, ids []godwit.DeliveryID, now time.Time) ([]godwit.Delivery, error) {
 	var end godwit.Delivery
 	end.Cancel(godwit.ReasonCancelled, now)
-	r, err := s.pool.Query(ctx, fmt.Sprintf(endPending, `SELECT DISTINCT $5::uuid AS tenant_id, id FROM unnest($6::uuid[]) AS id`),
+	r, err := s.pool.Query(ctx, fmt.Sprintf(endPending, `SELECT tenant_id, id FROM pending_deliveries
+			WHERE tenant_id = $5 AND id = ANY ($6::uuid[]) AND claim_epoch = 0 ORDER BY id FOR UPDATE`),
 		ending(&end, [16]byte(tenant), rawIDs(ids))...)
 	if err != nil {
 		return nil, failed("cancel deliveries", err)

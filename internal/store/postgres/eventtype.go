@@ -130,7 +130,16 @@ func (s *eventTypes) ListEventTypes(ctx context.Context, tenant godwit.TenantID,
 }
 
 // DeleteEventType removes an entry.
-func (s *eventTypes) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
-	tag, err := s.pool.Exec(ctx, `DELETE FROM event_types WHERE tenant_id = $1 AND name = $2`, [16]byte(tenant), clean(name))
-	return changed("delete event type", tag, err)
+func (s *eventTypes) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string, version int64) error {
+	var there, deleted bool
+	err := s.pool.QueryRow(ctx, `WITH gone AS (DELETE FROM event_types WHERE tenant_id = $1 AND name = $2 AND $3::int8 IN (0, version) RETURNING 1)
+		SELECT EXISTS (SELECT FROM event_types WHERE tenant_id = $1 AND name = $2), EXISTS (SELECT FROM gone)`,
+		[16]byte(tenant), clean(name), version).Scan(&there, &deleted)
+	switch {
+	case err != nil || deleted:
+		return failed("delete event type", err)
+	case there && version != 0:
+		return fmt.Errorf("delete event type: %w", store.ErrConflict)
+	}
+	return fmt.Errorf("delete event type: %w", store.ErrNotFound)
 }

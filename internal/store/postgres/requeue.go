@@ -86,7 +86,7 @@ func (q *requeue) leaveOtherLetters(ctx context.Context) error {
 // makeDue makes pending unclaimed deliveries due.
 func (q *requeue) makeDue(ctx context.Context) ([]*godwit.Delivery, error) {
 	r, err := q.tx.Query(ctx, `WITH d AS MATERIALIZED (SELECT `+pendingFields+` FROM pending_deliveries
-			WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 FOR UPDATE)
+			WHERE tenant_id = $1 AND id = ANY ($2) AND claim_epoch = 0 ORDER BY id FOR UPDATE)
 		SELECT `+typed+` FROM d`, [16]byte(q.TenantID), q.ids)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
@@ -58,6 +61,13 @@ func (c *commit) arrangeResults(known *knownResults) {
 			}
 		}
 	}
+	for _, list := range [][]*store.Result{c.finished, c.waiting, c.dead} {
+		slices.SortFunc(list, byDelivery) // the order of locks
+	}
+}
+
+func byDelivery(a, b *store.Result) int {
+	return cmp.Or(bytes.Compare(a.Delivery.TenantID[:], b.Delivery.TenantID[:]), bytes.Compare(a.Delivery.ID[:], b.Delivery.ID[:]))
 }
 
 // knownResults is what the store has of the deliveries of a batch.

@@ -161,8 +161,9 @@ func deleteTenant(ctx context.Context, q session, id godwit.TenantID, home bool,
 	if err := endSessionsOfTenant(ctx, q, id); err != nil {
 		return nil, err
 	}
-	r, err := q.Query(ctx, `UPDATE endpoints SET status = 'deleted', status_at = $2, updated_at = $2, version = version + 1
-		WHERE tenant_id = $1 AND status <> 'deleted' RETURNING id`, [16]byte(id), now)
+	r, err := q.Query(ctx, `WITH own AS MATERIALIZED (SELECT id FROM endpoints WHERE tenant_id = $1 AND status <> 'deleted' ORDER BY id FOR NO KEY UPDATE)
+		UPDATE endpoints AS e SET status = 'deleted', status_at = $2, updated_at = $2, version = version + 1 FROM own WHERE e.id = own.id RETURNING e.id`,
+		[16]byte(id), now)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"encoding/json"
@@ -138,14 +139,18 @@ func (s *eventTypes) ListEventTypes(ctx context.Context, tenant godwit.TenantID,
 }
 
 // DeleteEventType removes an entry from the catalogue.
-func (s *eventTypes) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string) error {
+func (s *eventTypes) DeleteEventType(ctx context.Context, tenant godwit.TenantID, name string, version int64) error {
 	return s.write(ctx, "delete event type", func(c *conn) error {
-		n, err := c.exec("DELETE FROM event_types WHERE tenant_id = ? AND name = ?", tenant[:], name)
+		n, err := c.exec("DELETE FROM event_types WHERE tenant_id = ?1 AND name = ?2 AND ?3 IN (0, version)", tenant[:], name, version)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return store.ErrNotFound
+			known, err := c.one(ctx, "SELECT 1 FROM event_types WHERE tenant_id = ? AND name = ?", []driver.Value{tenant[:], name}, nil)
+			if err == nil && known {
+				return store.ErrConflict
+			}
+			return cmp.Or(err, store.ErrNotFound)
 		}
 		return countTypes(c, tenant, -n)
 	})

@@ -18,6 +18,7 @@ func RunConcurrency(t *testing.T, open func(t testing.TB) store.Store) {
 		{"one of many accepts under a key", concurrentAccept},
 		{"a delivery is claimed once", concurrentClaim},
 		{"an endpoint's version is written once", concurrentUpdate},
+		{"a version of an event type is changed or deleted once", concurrentDeletion},
 		{"an allowance is shared", concurrentAllowance},
 		{"endpoints are created within a limit", concurrentCreation},
 		{"a key check is written once", concurrentKeyCheck},
@@ -125,6 +126,32 @@ func concurrentClaim(t *testing.T, f *fixture) {
 		if n != 1 {
 			t.Errorf("%v was claimed %d times", id, n)
 		}
+	}
+}
+
+func concurrentDeletion(t *testing.T, f *fixture) {
+	f.must(f.s.PutEventType(f.ctx, makeEventType(f, "order.paid")))
+	first := got(f.s.EventType(f.ctx, f.tenant, "order.paid"))(t)
+	var won atomic.Int32
+	together(t, 20, func(i int) error {
+		var err error
+		if i%2 == 0 {
+			err = f.s.DeleteEventType(f.ctx, f.tenant, "order.paid", first.Version)
+		} else {
+			next := *first
+			next.Description = fmt.Sprint(i)
+			err = f.s.PutEventType(f.ctx, &next)
+		}
+		switch {
+		case err == nil:
+			won.Add(1)
+		case !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound):
+			return err
+		}
+		return nil
+	})
+	if n := won.Load(); n != 1 {
+		t.Errorf("%d of 20 changed or deleted one version", n)
 	}
 }
 

@@ -66,7 +66,7 @@ func configChanges(t *testing.T, f *fixture) {
 			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}, {Kind: store.ConfigTenant, TenantID: f.tenant, ID: f.tenant}}},
 		{"put it again", func() error { return f.s.PutEventType(f.ctx, kept) },
 			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}}},
-		{"delete an event type", func() error { return f.s.DeleteEventType(f.ctx, f.tenant, "order.paid") },
+		{"delete an event type", func() error { return f.s.DeleteEventType(f.ctx, f.tenant, "order.paid", 0) },
 			[]store.ConfigChange{{Kind: store.ConfigEventType, TenantID: f.tenant, Name: "order.paid"}, {Kind: store.ConfigTenant, TenantID: f.tenant, ID: f.tenant}}},
 		{"update an environment", func() error { return f.s.UpdateEnvironment(f.ctx, environment) },
 			[]store.ConfigChange{{Kind: store.ConfigEnvironment, ID: environment.ID}, {Kind: store.ConfigTenant, TenantID: godwit.HomeOf(environment.ID), ID: environment.ID}}},

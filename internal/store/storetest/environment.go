@@ -123,7 +123,7 @@ func environmentTypes(t *testing.T, f *fixture) {
 	f.must(f.s.PutEventType(f.ctx, own))
 	f.is(f.s.PutEventType(f.ctx, of(home, "order.lost")), store.ErrConflict)
 	same(t, "types of its own", types(), 1)
-	f.must(f.s.DeleteEventType(f.ctx, n.ID, "order.lost"))
+	f.must(f.s.DeleteEventType(f.ctx, n.ID, "order.lost", 0))
 	same(t, "types of its own", types(), 0)
 	f.must(f.s.PutEventType(f.ctx, of(home, "order.lost")))
 	f.is(f.s.PutEventType(f.ctx, of(mint[godwit.TenantID](f.now), "order.paid")), store.ErrNotFound)
