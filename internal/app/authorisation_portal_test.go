@@ -58,6 +58,7 @@ var portalRoutes = map[string][]godwit.Capability{
 	"POST /v1/endpoints/{id}/secrets/{secret}/revoke": secrets,
 	"POST /v1/endpoints/{id}/test":                    sendTests,
 	"POST /v1/endpoints/{id}/probe":                   sendTests,
+	"POST /v1/endpoints/{id}/explain":                 viewPayloads,
 
 	"GET /v1/deliveries":              viewEndpoints,
 	"GET /v1/deliveries/{id}":         viewEndpoints,

@@ -88,6 +88,7 @@ var rules = map[string]rule{
 	"POST /v1/endpoints/{id}/secrets/{secret}/revoke": tenants(manage),
 	"POST /v1/endpoints/{id}/test":                    tenants(manage),
 	"POST /v1/endpoints/{id}/probe":                   tenants(manage),
+	"POST /v1/endpoints/{id}/explain":                 tenants(read),
 
 	"GET /v1/deliveries":              tenants(read),
 	"GET /v1/deliveries/{id}":         tenants(read),

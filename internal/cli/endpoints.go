@@ -16,6 +16,7 @@ type endpointsCommand struct {
 	Resume       actCommand[none]             `cmd:"" help:"Deliver to a paused or disabled endpoint again."`
 	Test         actCommand[none]             `cmd:"" help:"Send a test event through the usual path."`
 	Probe        actCommand[none]             `cmd:"" help:"Send one signed request now, and show what came back."`
+	Explain      actCommand[explainMembers]   `cmd:"" help:"Say whether an endpoint would get an event, and why."`
 	Stats        actCommand[none]             `cmd:"" help:"Show health, waiting deliveries and the policy in force."`
 	Secrets      actCommand[none]             `cmd:"" help:"List the signing secrets of an endpoint, without their values."`
 	Rotate       actCommand[rotateMembers]    `cmd:"" help:"Sign with a new secret, and show it this once."`
@@ -33,6 +34,7 @@ type endpointMembers struct {
 	Description *string             `name:"description" help:"What it is for." placeholder:"TEXT"`
 	Patterns    []string            `name:"patterns" help:"Event types that it wants, such as order.*; several with commas." placeholder:"PATTERN"`
 	Filter      map[string][]string `name:"filter" help:"Only events whose attribute has one of these values; may be given more than once." placeholder:"NAME=VALUE,…"`
+	Content     jsonText            `name:"content-filter" api:"content_filter" help:"Conditions on the content of events, a JSON object; docs/filters.md lists the operators." placeholder:"JSON|@FILE"`
 	Headers     map[string]string   `name:"header" api:"headers" mapsep:"none" help:"Header of each delivery; may be given more than once." placeholder:"NAME=VALUE"`
 	Method      *string             `name:"method" help:"POST or PUT." placeholder:"METHOD"`
 	Policy      jsonText            `name:"policy" help:"Retries, rate and limits, as JSON or @FILE; docs/eds.md lists the members." placeholder:"JSON|@FILE"`
@@ -58,6 +60,14 @@ type endpointPatch struct {
 
 type pauseMembers struct {
 	Reason string `name:"reason" help:"Why; it is shown with the endpoint." placeholder:"TEXT"`
+}
+
+type explainMembers struct {
+	Event      string            `name:"event" help:"Id of a stored event." placeholder:"EVT_ID"`
+	Type       string            `name:"type" help:"Type of an event that may come." placeholder:"TYPE"`
+	Attributes map[string]string `name:"attribute" api:"attributes" mapsep:"none" help:"Attribute of that event; may be given more than once." placeholder:"NAME=VALUE"`
+	Data       jsonText          `name:"data" api:"body" help:"Body of that event." placeholder:"JSON|@FILE"`
+	Content    jsonText          `name:"content-filter" api:"content_filter" help:"A filter to try in place of the endpoint's own." placeholder:"JSON|@FILE"`
 }
 
 type rotateMembers struct {
@@ -92,6 +102,7 @@ var endpoints = &resource{
 		"resume":  {part: "resume", row: true},
 		"test":    {part: "test"},
 		"probe":   {part: "probe"},
+		"explain": {part: "explain"},
 		"stats":   {part: "stats", method: http.MethodGet},
 		"secrets": {part: "secrets", method: http.MethodGet, list: secretColumns},
 		"rotate":  {part: "rotate-secret"},
@@ -113,6 +124,7 @@ Examples:
     godwit endpoints create https://example.com/hooks --patterns 'order.*,invoice.paid' --description 'order system'
     godwit endpoints create https://example.com/hooks --tenant acme --uid orders
     godwit endpoints create https://example.com/hooks --filter region=eu,us --header X-Team=billing
+    godwit endpoints create https://example.com/hooks --content-filter '{"body":{"amount":{"$gte":100}}}'
     godwit endpoints create https://example.com/hooks --auth @credential.json --policy '{"timeout_seconds":5}'
     godwit endpoints create --body endpoint.json --json`,
 		"update": `Only the members that are named change. Lists and maps are replaced as a whole, but for --header, which adds to them.
@@ -126,6 +138,12 @@ Examples:
 Example:
 
     godwit endpoints delete sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --yes`,
+		"explain": `Judges an event by the endpoint's patterns, filter and content filter as they are now. Nothing is stored or sent.
+
+Examples:
+
+    godwit endpoints explain sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --event evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e11
+    godwit endpoints explain sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --type order.paid --data '{"amount":5}' --content-filter '{"body":{"amount":{"$gte":100}}}'`,
 		"rotate": `Deliveries are signed with both secrets until the overlap is over, so that the receiver can change over in between.
 
 Example:

@@ -144,11 +144,11 @@ func (ac *acceptor) admit(s *Submission, receipt *Receipt, now time.Time) admiss
 	}
 	for i := range s.Events {
 		p := &s.Events[i]
-		lanes := ac.receivers(s.TenantID, p)
-		if p.Key == "" {
-			p = p.forReceivers(lanes)
-		}
 		receipt.Events[i] = newEvent(p, s.TenantID, s.Principal, now)
+		lanes := ac.receivers(&receipt.Events[i], p)
+		if p.Key == "" {
+			receipt.Events[i].Key = keyFor(lanes)
+		}
 		receipt.Fanout[i] = len(lanes)
 		a.accept.Events[i].Event = &receipt.Events[i]
 		a.lanes[i] = lanes
@@ -215,15 +215,12 @@ func (a *admission) abandon(unknown bool) {
 	}
 }
 
-// newEvent makes the event of a publication and fills in the members that the publisher left out.
+// newEvent makes the event of a publication and fills in the members that the publisher left out, except the key.
 func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, now time.Time) godwit.Event {
 	event := godwit.Event{
 		ID: godwit.NewEventID(now), TenantID: tenant, Type: p.Type, Key: p.Key, ContentType: p.ContentType,
 		Body: p.Body, Attributes: p.Attributes, Principal: principal, CreatedAt: now,
 		Format: p.Format, SourceID: p.SourceID, OccurredAt: p.OccurredAt, KeptHeaders: p.KeptHeaders, Origin: p.Origin,
-	}
-	if event.Key == "" {
-		event.Key = NewKey()
 	}
 	if p.Compose != nil {
 		p.Compose(&event)
@@ -231,10 +228,10 @@ func newEvent(p *Publication, tenant godwit.TenantID, principal godwit.KeyID, no
 	return event
 }
 
-// receivers returns the lanes that a publication goes to.
-func (ac *acceptor) receivers(tenant godwit.TenantID, p *Publication) []*dispatch.Lane {
+// receivers returns the lanes that the event of a publication goes to.
+func (ac *acceptor) receivers(event *godwit.Event, p *Publication) []*dispatch.Lane {
 	if p.Endpoints == nil {
-		lanes := ac.lanes.Match(tenant, p.Type, p.Attributes)
+		lanes := ac.lanes.Match(event.TenantID, event)
 		if p.Except.IsZero() {
 			return lanes
 		}
@@ -242,7 +239,7 @@ func (ac *acceptor) receivers(tenant godwit.TenantID, p *Publication) []*dispatc
 	}
 	var lanes []*dispatch.Lane
 	for _, id := range p.Endpoints {
-		if l := ac.lanes.TenantLane(tenant, id); l != nil {
+		if l := ac.lanes.TenantLane(event.TenantID, id); l != nil {
 			lanes = append(lanes, l)
 		}
 	}
@@ -260,21 +257,15 @@ func answerRepeat(s *Submission, record *godwit.IdempotencyRecord) Receipt {
 	return Receipt{Replayed: record.Response, ReplayedEvent: record.EventID}
 }
 
-// forReceivers gives a publication without a key a key in a format that its receivers accept, if they declared one
-// (IKH-RSP-1).
-func (p *Publication) forReceivers(lanes []*dispatch.Lane) *Publication {
+// keyFor makes the key of an event whose producer gave none, in a format that its receivers accept, if they declared one (IKH-RSP-1).
+func keyFor(lanes []*dispatch.Lane) string {
 	var formats []godwit.KeyFormat
 	for _, l := range lanes {
 		if f := l.Target().Policy.Key; f != (godwit.KeyFormat{}) {
 			formats = append(formats, f)
 		}
 	}
-	if formats == nil {
-		return p
-	}
-	own := *p
-	own.Key = godwit.NewKey(formats...)
-	return &own
+	return godwit.NewKey(formats...)
 }
 
 // NewKey makes the idempotency key that an event's receivers see: a random UUID (EDS-KEY-4).

@@ -106,8 +106,8 @@ func (b *broadcaster) AwaitBroadcast(ctx context.Context, id godwit.BroadcastID,
 }
 
 // Receives returns how many endpoints of a tenant an event would go to. Call CatchUp before.
-func (b *broadcaster) Receives(tenant godwit.TenantID, eventType string, attributes map[string]string) int {
-	return len(b.accept.lanes.Match(tenant, eventType, attributes))
+func (b *broadcaster) Receives(tenant godwit.TenantID, event *godwit.Event) int {
+	return len(b.accept.lanes.Match(tenant, event))
 }
 
 // CatchUp returns once Receives goes by all changes of endpoints that were answered before the call.

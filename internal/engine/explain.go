@@ -21,6 +21,7 @@ const (
 
 	FateEventType    Fate = "event-type"
 	FateAttribute    Fate = "attribute"
+	FateContent      Fate = "content"
 	FatePaused       Fate = "paused"        // it skips events while it is paused
 	FateCreatedLater Fate = "created-later" // it did not exist yet
 	FateDeleted      Fate = "deleted"
@@ -68,15 +69,20 @@ func (r *redeliverer) Explain(ctx context.Context, event *godwit.Event, endpoint
 	return out, nil
 }
 
+// Judge says whether an event, which need not be stored, would go to an endpoint of its tenant now.
+func (r *redeliverer) Judge(ctx context.Context, event *godwit.Event, id godwit.EndpointID) (dispatch.Judgement, error) {
+	return r.judge(ctx, event, id)
+}
+
 // judge asks the index that Submit uses. Another node may have created the endpoint just now.
 func (r *redeliverer) judge(ctx context.Context, event *godwit.Event, id godwit.EndpointID) (dispatch.Judgement, error) {
-	if j, ok := r.lanes.Judge(event.TenantID, id, event.Type, event.Attributes); ok {
+	if j, ok := r.lanes.Judge(id, event); ok {
 		return j, nil
 	}
 	if err := r.cfg.Changes.CatchUp(ctx); err != nil {
 		return dispatch.Judgement{}, err
 	}
-	j, _ := r.lanes.Judge(event.TenantID, id, event.Type, event.Attributes)
+	j, _ := r.lanes.Judge(id, event)
 	return j, nil
 }
 
@@ -97,6 +103,8 @@ func fate(event *godwit.Event, e *godwit.Endpoint, d *godwit.Delivery, j *dispat
 		return FateEventType
 	case j.Verdict == dispatch.OtherValue:
 		return FateAttribute
+	case j.Verdict == dispatch.OtherContent:
+		return FateContent
 	case open:
 		return FateUnderWay
 	case changed:

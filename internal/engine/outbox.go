@@ -24,20 +24,24 @@ func (ac *acceptor) Plan(ctx context.Context, tenant godwit.TenantID, principal 
 	if err := ac.cfg.Changes.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	receivers, total := make([][]*dispatch.Lane, len(publications)), 0
+	now, step := ac.watermark.Enter()
+	events, receivers, total := make([]godwit.Event, len(publications)), make([][]*dispatch.Lane, len(publications)), 0
 	for i := range publications {
-		receivers[i] = ac.receivers(tenant, &publications[i])
+		events[i] = newEvent(&publications[i], tenant, principal, now)
+		events[i].CommandID = commandID
+		if events[i].Key == "" {
+			events[i].Key = NewKey()
+		}
+		receivers[i] = ac.receivers(&events[i], &publications[i])
 		total += len(receivers[i])
 	}
 	if open, _ := ac.fanouts.Open(tenant); total > maxInline && open >= ac.cfg.MaxFanouts {
+		ac.watermark.Leave(step)
 		return nil, ErrFanouts
 	}
-	now, step := ac.watermark.Enter()
 	box := &Outbox{acceptor: ac, step: step}
 	for i := range publications {
-		event := newEvent(&publications[i], tenant, principal, now)
-		event.CommandID = commandID
-		stored := store.NewEvent{Event: &event}
+		stored := store.NewEvent{Event: &events[i]}
 		for _, l := range receivers[i] {
 			if total > maxInline {
 				stored.Later = append(stored.Later, l.ID())

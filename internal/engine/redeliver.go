@@ -86,7 +86,7 @@ func (r *redeliverer) ReplayEvent(ctx context.Context, tenant godwit.TenantID, i
 	if err := r.cfg.Changes.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	lanes := r.accept.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes, Endpoints: endpoints})
+	lanes := r.accept.receivers(event, &Publication{Endpoints: endpoints})
 	fresh := slices.DeleteFunc(lanes, func(l *dispatch.Lane) bool {
 		had := have[l.ID()]
 		have[l.ID()] = true // the caller may name an endpoint twice

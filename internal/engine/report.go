@@ -60,7 +60,7 @@ func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *
 	var receivers [][]*dispatch.Lane
 	var wanted []profile.ServerEvent
 	for _, event := range events {
-		if lanes := e.lanes.Match(tenant, event.Type, nil); len(lanes) > 0 || event.Keep {
+		if lanes := e.lanes.Wanted(tenant, event.Type); len(lanes) > 0 || event.Keep {
 			wanted, receivers = append(wanted, event), append(receivers, lanes)
 		}
 	}
@@ -75,6 +75,7 @@ func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *
 		added := store.NewEvent{Event: &godwit.Event{
 			ID: id, TenantID: tenant, Type: event.Type, Key: NewKey(), ContentType: event.ContentType, Body: event.Body(id), Format: event.Format, CreatedAt: now,
 		}}
+		receivers[i] = e.lanes.Pass(receivers[i], added.Event)
 		for _, l := range receivers[i] {
 			added.Deliveries = append(added.Deliveries, store.NewDelivery{
 				ID: godwit.NewDeliveryID(now), EndpointID: l.ID(), Trigger: godwit.TriggerAccept,

@@ -61,7 +61,9 @@ func (t *trials) try(ctx context.Context, limit chan struct{}, tenant godwit.Ten
 	}
 	var event godwit.Event
 	trial, err := l.Try(ctx, func(now time.Time) *godwit.Event {
-		event = newEvent(&p, tenant, godwit.KeyID{}, now)
+		if event = newEvent(&p, tenant, godwit.KeyID{}, now); event.Key == "" {
+			event.Key = NewKey()
+		}
 		return &event
 	})
 	if errors.Is(err, dispatch.ErrStopped) {

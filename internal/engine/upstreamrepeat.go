@@ -79,7 +79,7 @@ func (r *redeliverer) offer(ctx context.Context, tenant godwit.TenantID, id godw
 	if err := r.cfg.Changes.CatchUp(ctx); err != nil {
 		return err
 	}
-	lanes := slices.DeleteFunc(r.accept.receivers(tenant, &Publication{Type: event.Type, Attributes: event.Attributes}), func(l *dispatch.Lane) bool {
+	lanes := slices.DeleteFunc(r.accept.receivers(event, &Publication{}), func(l *dispatch.Lane) bool {
 		return slices.ContainsFunc(list, func(d godwit.Delivery) bool { return d.EndpointID == l.ID() })
 	})
 	_, err = r.addDeliveries(ctx, event, lanes)

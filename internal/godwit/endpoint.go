@@ -19,6 +19,7 @@ type Endpoint struct {
 	Description string
 	Patterns    []string
 	Filter      Filter
+	Content     ContentFilter // nil: none
 	Policy      PolicyOverrides
 	Metadata    Metadata
 	Signing     Signing
@@ -46,6 +47,9 @@ const (
 
 // Metadata holds the owner's own data about an endpoint: any JSON values, stored and returned unchanged. It has no effect.
 type Metadata map[string]json.RawMessage
+
+// A ContentFilter restricts the events of an endpoint by their content: see package filter. It is a JSON object, stored and returned unchanged.
+type ContentFilter map[string]json.RawMessage
 
 // SealedInfo is the part of an endpoint's sealed settings that may be shown.
 type SealedInfo struct {

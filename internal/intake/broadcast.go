@@ -163,6 +163,7 @@ func (in *Intake) subscribed(ctx context.Context, b *Broadcast, yield func(*godw
 	if err := in.cfg.Engine.CatchUp(ctx); err != nil {
 		return err
 	}
+	event := &godwit.Event{Type: b.Event.Type, Body: b.Event.Body, Attributes: b.Event.Attributes, KeptHeaders: b.Event.KeptHeaders}
 	page := store.Page{Limit: tenantPage}
 	for {
 		list, err := in.cfg.Tenants.List(ctx, b.Environment, page)
@@ -170,7 +171,7 @@ func (in *Intake) subscribed(ctx context.Context, b *Broadcast, yield func(*godw
 			return fmt.Errorf("list tenants: %w", err)
 		}
 		for i := range list {
-			if in.cfg.Engine.Receives(list[i].ID, b.Event.Type, b.Event.Attributes) == 0 {
+			if in.cfg.Engine.Receives(list[i].ID, event) == 0 {
 				continue
 			}
 			if err := yield(&list[i]); err != nil {

@@ -19,7 +19,7 @@ import (
 type Engine interface {
 	Submit(ctx context.Context, submissions ...engine.Submission) ([]engine.Receipt, error)
 	Broadcast(ctx context.Context, n *store.NewBroadcast) (*godwit.IdempotencyRecord, error)
-	Receives(tenant godwit.TenantID, eventType string, attributes map[string]string) int
+	Receives(tenant godwit.TenantID, event *godwit.Event) int
 	CatchUp(ctx context.Context) error
 	Plan(ctx context.Context, tenant godwit.TenantID, principal godwit.KeyID, commandID string, publications ...engine.Publication) (*engine.Outbox, error)
 	// Alone reports whether no other node is alive.

@@ -155,6 +155,9 @@ func (es *Endpoints) register(ctx context.Context, e *godwit.Endpoint, s *godwit
 	if errors.Is(err, store.ErrLimit) && own.Endpoints > 0 {
 		return problem.TenantLimit.With("the tenant may have no more than %d endpoints (limit endpoints); delete one first", limit)
 	}
+	if errors.Is(err, store.ErrOlderNodes) {
+		return errOlderNodes
+	}
 	if errors.Is(err, store.ErrLimit) {
 		return problem.LimitReached.With("the tenant may have no more than %d endpoints; delete one first", limit)
 	}
@@ -216,6 +219,9 @@ func (es *Endpoints) change(ctx context.Context, tenant godwit.TenantID, id godw
 		err = es.store.UpdateEndpoint(ctx, e)
 		if errors.Is(err, store.ErrConflict) && try < changeTries {
 			continue
+		}
+		if errors.Is(err, store.ErrOlderNodes) {
+			return nil, errOlderNodes
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("update endpoint: %w", err), es.notifier.tellIfStored(ctx, id, err))

@@ -26,6 +26,7 @@ type EndpointSpec struct {
 	Description string                 `json:"description,omitempty"`
 	Patterns    []string               `json:"patterns,omitempty"`
 	Filter      godwit.Filter          `json:"filter,omitempty"`
+	Content     godwit.ContentFilter   `json:"content_filter,omitempty"`
 	Headers     map[string]string      `json:"headers,omitempty"`
 	Auth        *godwit.Auth           `json:"auth,omitempty"`
 	Policy      godwit.PolicyOverrides `json:"policy,omitzero"`
@@ -170,7 +171,7 @@ type sealer struct{ ring *keyring.Ring }
 // open returns the endpoint as its owner wrote it.
 func (s sealer) open(e *godwit.Endpoint) (*EndpointSpec, error) {
 	spec := &EndpointSpec{
-		UID: e.UID, URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter,
+		UID: e.UID, URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns, Filter: e.Filter, Content: e.Content,
 		Policy: e.Policy, Metadata: e.Metadata, Signing: e.Signing,
 	}
 	if len(e.Sealed) == 0 {
@@ -192,7 +193,10 @@ func (s sealer) open(e *godwit.Endpoint) (*EndpointSpec, error) {
 func (s sealer) apply(e *godwit.Endpoint, spec *EndpointSpec) error {
 	e.UID, e.URL, e.Method, e.Description = spec.UID, spec.URL, spec.Method, spec.Description
 	e.Patterns, e.Filter, e.Policy, e.Metadata = spec.Patterns, spec.Filter, spec.Policy, spec.Metadata
-	e.Signing = spec.Signing
+	e.Signing, e.Content = spec.Signing, spec.Content
+	if len(e.Content) == 0 {
+		e.Content = nil
+	}
 	e.Sealed, e.SealedInfo = nil, godwit.SealedInfo{}
 	if len(spec.Headers) == 0 && spec.Auth == nil {
 		return nil

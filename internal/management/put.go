@@ -101,6 +101,9 @@ func equalSpecs(a, b *EndpointSpec) bool {
 		if len(s.Filter) == 0 {
 			s.Filter = nil
 		}
+		if len(s.Content) == 0 {
+			s.Content = nil
+		}
 		if len(s.Headers) == 0 {
 			s.Headers = nil
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/godwit-hq/godwit/internal/filter"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/profile"
 	"github.com/godwit-hq/godwit/internal/sender"
@@ -40,6 +41,7 @@ func (r rules) validate(s *EndpointSpec) (profile.Profile, error) {
 		checkText("description", s.Description, MaxDescription),
 		checkPatterns(s.Patterns),
 		checkFilter(s.Filter),
+		checkContent(s.Content),
 		checkHeaders(s.Headers, s.Auth),
 		r.checkAuth(s),
 		checkMetadata(s.Metadata),
@@ -121,6 +123,28 @@ func checkFilter(f godwit.Filter) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func checkContent(f godwit.ContentFilter) error {
+	if len(f) == 0 {
+		return nil
+	}
+	_, err := filter.Compile(f)
+	if err == nil {
+		return nil
+	}
+	return fieldError(ContentField(err.Field), "%s", err.Detail)
+}
+
+// errOlderNodes refuses a content filter that a node of an older release would ignore.
+var errOlderNodes = fieldError("content_filter", "cannot be set while a node of an older release is running, which would ignore it; finish the upgrade first (godwit nodes shows the versions)")
+
+// ContentField returns the name of a place in an endpoint's content filter.
+func ContentField(place string) string {
+	if place == "" {
+		return "content_filter"
+	}
+	return "content_filter." + place
 }
 
 // ValidAttributeName returns why an attribute cannot have this name, or "".

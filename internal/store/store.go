@@ -22,6 +22,8 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrLimit reports that there are as many objects as are allowed.
 	ErrLimit = errors.New("limit reached")
+	// ErrOlderNodes reports that a live node of an older release does not know what is to be stored.
+	ErrOlderNodes = errors.New("a node of an older release is alive")
 	// ErrUnavailable wraps every temporary failure of the backend itself: disk full, connection lost, too busy. The
 	// transaction had no effect, or its effect is unknown and the caller may safely repeat it.
 	ErrUnavailable = errors.New("store unavailable")

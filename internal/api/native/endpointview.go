@@ -22,6 +22,7 @@ type Endpoint struct {
 	Description  string                 `json:"description"`
 	Patterns     []string               `json:"patterns"`
 	Filter       map[string][]string    `json:"filter,omitempty"`
+	Content      godwit.ContentFilter   `json:"content_filter,omitempty" doc:"Conditions on the event's type, attributes, headers, source and body; see docs/filters.md"`
 	HeaderNames  []string               `json:"header_names" doc:"Names of the custom headers; values are never shown"`
 	AuthKind     string                 `json:"auth_kind,omitempty" doc:"Kind of the credential; its values are never shown"`
 	Policy       godwit.PolicyOverrides `json:"policy" doc:"Deviations from the profile"`
@@ -39,7 +40,7 @@ type Endpoint struct {
 func endpointView(e *godwit.Endpoint) Endpoint {
 	v := Endpoint{
 		ID: e.ID.String(), PublicID: profile.FormatCode(profile.CodeEndpoint, e.Code), UID: e.UID, TenantID: e.TenantID.String(), URL: e.URL, Method: e.Method, Profile: e.Profile, Description: e.Description, Patterns: e.Patterns,
-		Filter: e.Filter, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
+		Filter: e.Filter, Content: e.Content, HeaderNames: e.SealedInfo.HeaderNames, AuthKind: e.SealedInfo.AuthKind, Policy: e.Policy,
 		Metadata: e.Metadata, Signing: signingView(e.Signing), Status: string(e.Status), StatusReason: e.StatusReason, StatusAt: e.StatusAt.UTC(),
 		ReenableAt: timestamp(e.ReenableAt), CreatedAt: e.CreatedAt.UTC(), UpdatedAt: e.UpdatedAt.UTC(), Version: e.Version,
 	}
@@ -140,6 +141,7 @@ type NewEndpoint struct {
 	Description string                  `json:"description,omitempty"`
 	Patterns    []string                `json:"patterns,omitempty" doc:"Event types to deliver: exact, prefix.* or *. Defaults to [\"*\"]." example:"[\"order.*\"]"`
 	Filter      map[string][]string     `json:"filter,omitempty" doc:"For each attribute named, the event's value must be one of those listed"`
+	Content     godwit.ContentFilter    `json:"content_filter,omitempty" doc:"Conditions on the event's type, attributes, headers, source and body, such as {\"body\": {\"amount\": {\"$gte\": 100}}}; all must hold. See docs/filters.md."`
 	Headers     map[string]string       `json:"headers,omitempty" doc:"Added to every request; values are kept encrypted and never shown"`
 	Auth        *Auth                   `json:"auth,omitempty"`
 	Policy      *godwit.PolicyOverrides `json:"policy,omitempty"`
@@ -153,7 +155,7 @@ type NewEndpoint struct {
 func (n *NewEndpoint) spec() management.NewEndpoint {
 	spec := management.NewEndpoint{
 		EndpointSpec: management.EndpointSpec{
-			UID: n.UID, URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter,
+			UID: n.UID, URL: n.URL, Method: n.Method, Profile: n.Profile, Description: n.Description, Patterns: n.Patterns, Filter: n.Filter, Content: n.Content,
 			Headers: n.Headers, Metadata: n.Metadata, Signing: management.ParseSigning(n.Signing),
 		},
 		Algorithm: n.Algorithm, Secret: n.Secret, Paused: n.Paused, OwnPolicy: n.Policy != nil, OwnSigning: n.Signing != "",

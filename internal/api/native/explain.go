@@ -19,8 +19,9 @@ import (
 type Explanation struct {
 	Endpoint ExplainedEndpoint `json:"endpoint"`
 	Matched  bool              `json:"matched" doc:"The event went to the endpoint, or is on its way"`
-	Reason   string            `json:"reason" enum:"matched,replayed,changed,held,event-type,attribute,paused,created-later,deleted,under-way,not-chosen"`
+	Reason   string            `json:"reason" enum:"matched,replayed,changed,held,event-type,attribute,content,paused,created-later,deleted,under-way,not-chosen"`
 	Detail   string            `json:"detail" doc:"The reason in a sentence"`
+	Part     string            `json:"part,omitempty" doc:"Of the reason content: the place in content_filter that said no, as in body.amount.$gte"`
 	Delivery string            `json:"delivery,omitempty" doc:"Id of the delivery"`
 	State    string            `json:"state,omitempty" enum:"pending,accepted,terminal,exhausted,cancelled" doc:"Status of the delivery"`
 }
@@ -71,6 +72,7 @@ type explainStore interface {
 // explainEngine is the part of the engine that explains.
 type explainEngine interface {
 	Explain(ctx context.Context, event *godwit.Event, endpoints []godwit.Endpoint) ([]engine.Explanation, error)
+	Judge(ctx context.Context, event *godwit.Event, id godwit.EndpointID) (dispatch.Judgement, error)
 }
 
 // The list of explanations has two parts with a cursor each: the tenant's endpoints, and deliveries to deleted ones.
@@ -199,6 +201,9 @@ func explanationView(event *godwit.Event, x *engine.Explanation) Explanation {
 		Endpoint: ExplainedEndpoint{ID: x.Endpoint.ID.String(), UID: x.Endpoint.UID, URL: x.Endpoint.URL, Status: string(x.Endpoint.Status)},
 		Matched:  x.Delivery != nil || x.Fate == engine.FateUnderWay, Reason: string(x.Fate), Detail: sentence(event, x),
 	}
+	if x.Fate == engine.FateContent {
+		v.Part = x.Judgement.Miss.Place
+	}
 	if x.Delivery != nil {
 		v.Delivery, v.State = x.Delivery.ID.String(), string(x.Delivery.Status)
 	}
@@ -218,7 +223,7 @@ func why(event *godwit.Event, x *engine.Explanation) string {
 	e, j := x.Endpoint, &x.Judgement
 	switch x.Fate {
 	case engine.FateMatched:
-		return fmt.Sprintf("The pattern %q selects %s%s.", j.Pattern, event.Type, filterWords(e.Filter))
+		return fmt.Sprintf("The pattern %q selects %s%s.", j.Pattern, event.Type, filterWords(e))
 	case engine.FateHeld:
 		reason := ""
 		if e.StatusReason != "" {
@@ -232,7 +237,7 @@ func why(event *godwit.Event, x *engine.Explanation) string {
 			return fmt.Sprintf("The endpoint's settings selected it when it came; since they were changed (last at %s) they do not: %s", at(e.UpdatedAt), lower(rejection(event, e, j)))
 		}
 		return fmt.Sprintf("The endpoint's settings select it now, but they were changed at %s, after the event came at %s.", at(e.UpdatedAt), at(event.CreatedAt))
-	case engine.FateEventType, engine.FateAttribute:
+	case engine.FateEventType, engine.FateAttribute, engine.FateContent:
 		return rejection(event, e, j)
 	case engine.FatePaused:
 		if e.Status == godwit.EndpointPaused {
@@ -265,6 +270,9 @@ func rejection(event *godwit.Event, e *godwit.Endpoint, j *dispatch.Judgement) s
 			return fmt.Sprintf("The filter wants the attribute %q to be %s; the event has %q.", j.Attribute, allowed, value)
 		}
 		return fmt.Sprintf("The filter wants the attribute %q to be %s; the event has no such attribute.", j.Attribute, allowed)
+	}
+	if j.Verdict == dispatch.OtherContent {
+		return "The content filter does not let it pass: " + j.Miss.String() + "."
 	}
 	return "They select it now."
 }
@@ -299,11 +307,15 @@ func cause(d *godwit.Delivery) string {
 	return string(d.Reason)
 }
 
-func filterWords(f godwit.Filter) string {
-	if len(f) == 0 {
-		return ""
+func filterWords(e *godwit.Endpoint) string {
+	words := ""
+	if len(e.Filter) > 0 {
+		words = ", and its attributes pass the filter"
 	}
-	return ", and its attributes pass the filter"
+	if len(e.Content) > 0 {
+		words += ", and it passes the content filter"
+	}
+	return words
 }
 
 // listedWords is how many patterns or values a sentence lists.

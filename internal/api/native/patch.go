@@ -23,6 +23,7 @@ type EndpointPatch struct {
 	Description *string                    `json:"description,omitempty" nullable:"true"`
 	Patterns    nullableStrings            `json:"patterns,omitempty"`
 	Filter      map[string]nullableStrings `json:"filter,omitempty" nullable:"true"`
+	Content     godwit.ContentFilter       `json:"content_filter,omitempty" nullable:"true" doc:"Replaced as a whole; null removes it"`
 	Headers     map[string]*string         `json:"headers,omitempty" nullable:"true"`
 	Auth        *AuthPatch                 `json:"auth,omitempty" doc:"Replaced as a whole; null removes it"`
 	Policy      *PolicyPatch               `json:"policy,omitempty" doc:"null removes every deviation from the profile"`
@@ -114,6 +115,9 @@ func patchSpec(spec *management.EndpointSpec, patch []byte) error {
 	}
 	if _, given := changes["auth"]; given {
 		delete(document, "auth") // members of the old credential have no meaning for another kind
+	}
+	if _, given := changes["content_filter"]; given {
+		delete(document, "content_filter") // conditions that are left of another filter would surprise
 	}
 	merged, err := json.Marshal(mergePatch(document, changes))
 	if err != nil {

@@ -44,6 +44,8 @@ func (r *router) routes(h *handlers, cfg *Config) {
 	typed(endpoints, mayManage.Portal(godwit.SendTests), "POST /v1/endpoints/{id}/test", testEndpointDoc, h.trials.test)
 	typed(endpoints, mayManage.Portal(godwit.SendTests), "POST /v1/endpoints/{id}/probe", probeEndpointDoc, h.trials.probe)
 
+	typed(endpoints, mayRead.Portal(godwit.ViewPayloads), "POST /v1/endpoints/{id}/explain", explainEndpointDoc, h.explain.endpoint)
+
 	deliveries := r.section("Deliveries")
 	typed(deliveries, mayRead.Portal(godwit.ViewEndpoints), "GET /v1/deliveries", listDeliveriesDoc, h.deliveries.list)
 	typed(deliveries, mayRead.Portal(godwit.ViewEndpoints), "GET /v1/deliveries/{id}", getDeliveryDoc, h.deliveries.get)

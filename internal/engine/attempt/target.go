@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwit-hq/godwit/internal/clock"
+	"github.com/godwit-hq/godwit/internal/filter"
 	"github.com/godwit-hq/godwit/internal/godwit"
 	"github.com/godwit-hq/godwit/internal/keyring"
 	"github.com/godwit-hq/godwit/internal/profile"
@@ -25,6 +26,8 @@ type Target struct {
 	Endpoint godwit.Endpoint
 	Policy   *godwit.Policy  // never nil; endpoints with the same terms share it
 	Profile  profile.Profile // nil when this release does not know the profile
+
+	Content *filter.Filter // compiled content filter; nil: none
 
 	account     string         // code of its tenant
 	test        bool           // the environment of its tenant is not live
@@ -54,7 +57,21 @@ func (m *Maker) Target(l *store.LoadedEndpoint) *Target {
 	if err := m.fill(t); err != nil {
 		m.fail(t, err)
 	}
+	m.compile(t)
 	return t
+}
+
+// compile compiles the content filter. A filter that this release does not understand, stored by a later one, lets nothing pass.
+func (m *Maker) compile(t *Target) {
+	if len(t.Endpoint.Content) == 0 {
+		return
+	}
+	compiled, err := filter.Compile(t.Endpoint.Content)
+	if err != nil {
+		m.cfg.Log.Error("stored content filter cannot be used, the endpoint gets no events", "endpoint", t.Endpoint.ID.String(), "error", err)
+		compiled = filter.Closed(err)
+	}
+	t.Content = compiled
 }
 
 // fail makes the deliveries of an endpoint fail until the endpoint is loaded again. Other keys of its environment change nothing.

@@ -221,9 +221,17 @@ func (d *Dispatcher) TenantLane(tenant godwit.TenantID, id godwit.EndpointID) *L
 }
 
 // Match returns the lanes that an event goes to.
-func (d *Dispatcher) Match(tenant godwit.TenantID, eventType string, attributes map[string]string) []*Lane {
-	return d.index.match(tenant, eventType, attributes)
+func (d *Dispatcher) Match(tenant godwit.TenantID, event *godwit.Event) []*Lane {
+	return pass(d.index.match(tenant, event.Type, event.Attributes), event)
 }
+
+// Wanted returns the lanes that select events of a type, before their content filters look at one: see Pass.
+func (d *Dispatcher) Wanted(tenant godwit.TenantID, eventType string) []*Lane {
+	return d.index.match(tenant, eventType, nil)
+}
+
+// Pass leaves only lanes whose content filters the event passes. It changes the list.
+func (d *Dispatcher) Pass(lanes []*Lane, event *godwit.Event) []*Lane { return pass(lanes, event) }
 
 // Waiting tells lanes that deliveries wait for them in the store. A lane whose shard belongs to another node claims nothing;
 // that node is told.

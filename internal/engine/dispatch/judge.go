@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"github.com/godwit-hq/godwit/internal/filter"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -13,21 +14,24 @@ const (
 	OtherType     Verdict = "type"      // no pattern selects the type
 	OwnType       Verdict = "own-type"  // only "*" does, which leaves out the server's own events
 	OtherValue    Verdict = "attribute" // the filter does not allow an attribute's value, or the event lacks the attribute
+	OtherContent  Verdict = "content"   // the content filter does not let it pass
 	SkippedPaused Verdict = "paused"    // it is paused, and its policy skips events meanwhile
 )
 
 // A Judgement is the verdict for an endpoint.
 type Judgement struct {
 	Verdict   Verdict
-	Pattern   string // that selects the type
-	Attribute string // of OtherValue: the attribute
+	Pattern   string      // that selects the type
+	Attribute string      // of OtherValue: the attribute
+	Miss      filter.Miss // of OtherContent: the condition that is not met
 	Endpoint  *godwit.Endpoint
 	Skips     bool // its policy skips events while the endpoint is paused
 }
 
 // Judge says whether an event would go to an endpoint now, by the rules of Match. It returns false if the tenant has no such endpoint in memory.
-func (d *Dispatcher) Judge(tenant godwit.TenantID, id godwit.EndpointID, eventType string, attributes map[string]string) (Judgement, bool) {
-	l := d.TenantLane(tenant, id)
+func (d *Dispatcher) Judge(id godwit.EndpointID, event *godwit.Event) (Judgement, bool) {
+	eventType, attributes := event.Type, event.Attributes
+	l := d.TenantLane(event.TenantID, id)
 	if l == nil {
 		return Judgement{}, false
 	}
@@ -41,7 +45,14 @@ func (d *Dispatcher) Judge(tenant godwit.TenantID, id godwit.EndpointID, eventTy
 		if byName {
 			j.Pattern = m.endpoint.NamedPattern(eventType)
 		}
-		if skips(t) {
+		missed := false
+		if t.Content != nil {
+			j.Miss, missed = t.Content.Explain(filter.Open(event))
+		}
+		switch {
+		case missed:
+			j.Verdict = OtherContent
+		case skips(t):
 			j.Verdict = SkippedPaused
 		}
 	case j.Pattern == "":

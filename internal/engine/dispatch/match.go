@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/godwit-hq/godwit/internal/engine/attempt"
+	"github.com/godwit-hq/godwit/internal/filter"
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
 
@@ -152,7 +153,7 @@ func head(pattern string) string {
 	return h
 }
 
-// match returns the lanes that an event goes to.
+// match returns the lanes whose patterns and attributes select an event.
 func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[string]string) []*Lane {
 	v, ok := x.tenants.Load(tenant)
 	if !ok {
@@ -169,6 +170,24 @@ func (x *index) match(tenant godwit.TenantID, eventType string, attributes map[s
 		}
 	}
 	return lanes
+}
+
+// pass leaves only lanes whose content filters the event passes. It changes the list.
+func pass(lanes []*Lane, event *godwit.Event) []*Lane {
+	var document *filter.Document // one for all filters, so that the body is parsed once
+	kept := lanes[:0]
+	for _, l := range lanes {
+		if content := l.Target().Content; content != nil {
+			if document == nil {
+				document = filter.Open(event)
+			}
+			if !content.Match(document) {
+				continue
+			}
+		}
+		kept = append(kept, l)
+	}
+	return kept
 }
 
 // byNameOnly reports whether an event goes only to endpoints whose patterns name it: the pattern "*" does not select the

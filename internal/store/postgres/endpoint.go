@@ -13,7 +13,7 @@ import (
 )
 
 const endpointFields = `id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata, sealed,
-	sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid, signing`
+	sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid, signing, content_filter`
 
 // endpoints keeps endpoints.
 type endpoints struct{ *database }
@@ -44,12 +44,15 @@ func (s *endpoints) CreateEndpointWithin(ctx context.Context, e *godwit.Endpoint
 }
 
 func createEndpoint(ctx context.Context, tx pgx.Tx, e *godwit.Endpoint, secret *godwit.Secret) error {
+	if err := allowContent(ctx, tx, e); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `INSERT INTO endpoints (`+endpointFields+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 		[16]byte(e.ID), [16]byte(e.TenantID), clean(e.URL), e.Method, e.Profile, clean(e.Description), cleanAll(e.Patterns),
 		optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
 		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.CreatedAt), optionalTime(e.UpdatedAt), e.Version,
-		clean(e.Code), optionalTime(e.ReenableAt), clean(e.UID), string(e.Signing))
+		clean(e.Code), optionalTime(e.ReenableAt), clean(e.UID), string(e.Signing), encodeRaw(e.Content))
 	if err != nil || secret == nil {
 		return err
 	}
@@ -62,14 +65,17 @@ func (s *endpoints) UpdateEndpoint(ctx context.Context, e *godwit.Endpoint) erro
 }
 
 func updateEndpoint(ctx context.Context, q session, e *godwit.Endpoint) error {
+	if err := allowContent(ctx, q, e); err != nil {
+		return err
+	}
 	tag, err := q.Exec(ctx, `UPDATE endpoints SET url = $4, method = $5, description = $6, patterns = $7, filter = $8,
 			policy = $9, metadata = $10, sealed = $11, sealed_info = $12, status = $13, status_reason = $14, status_at = $15,
-			updated_at = $16, reenable_at = $17, version = $3, uid = $18, signing = $19
+			updated_at = $16, reenable_at = $17, version = $3, uid = $18, signing = $19, content_filter = $20
 		WHERE tenant_id = $1 AND id = $2 AND version = $3 - 1 AND status <> 'deleted'`,
 		[16]byte(e.TenantID), [16]byte(e.ID), e.Version, clean(e.URL), e.Method, clean(e.Description), cleanAll(e.Patterns),
 		optionalJSON(e.Filter), optionalJSON(e.Policy), encodeRaw(e.Metadata), e.Sealed, optionalJSON(e.SealedInfo),
 		string(e.Status), clean(e.StatusReason), optionalTime(e.StatusAt), optionalTime(e.UpdatedAt),
-		optionalTime(e.ReenableAt), clean(e.UID), string(e.Signing))
+		optionalTime(e.ReenableAt), clean(e.UID), string(e.Signing), encodeRaw(e.Content))
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}
@@ -167,15 +173,15 @@ func scanEndpoint(r pgx.CollectableRow) (*godwit.Endpoint, error) {
 
 // scanEndpointInto reads the columns of endpointFields, and more behind them.
 func scanEndpointInto(r pgx.CollectableRow, e *godwit.Endpoint, more ...any) error {
-	var filter, policy, metadata, info []byte
+	var filter, policy, metadata, info, content []byte
 	err := r.Scan(append([]any{scanID(&e.ID), scanID(&e.TenantID), &e.URL, &e.Method, &e.Profile, &e.Description, &e.Patterns, &filter,
 		&policy, &metadata, &e.Sealed, &info, &e.Status, &e.StatusReason, scanTime(&e.StatusAt), scanTime(&e.CreatedAt),
-		scanTime(&e.UpdatedAt), &e.Version, &e.Code, scanTime(&e.ReenableAt), &e.UID, &e.Signing}, more...)...)
+		scanTime(&e.UpdatedAt), &e.Version, &e.Code, scanTime(&e.ReenableAt), &e.UID, &e.Signing, &content}, more...)...)
 	if err != nil {
 		return err
 	}
 	return errors.Join(decodeMap(filter, &e.Filter), decodeMap(policy, &e.Policy), decodeMap(metadata, &e.Metadata),
-		decodeMap(info, &e.SealedInfo))
+		decodeMap(info, &e.SealedInfo), decodeMap(content, &e.Content))
 }
 
 // loadPage is how many endpoints LoadEndpoints reads at once.

@@ -13,7 +13,7 @@ import (
 )
 
 const endpointColumns = `e.id, e.tenant_id, e.url, e.method, e.profile, e.description, e.patterns, e.filter, e.policy, e.metadata,
-	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version, e.code, e.reenable_at, e.uid, e.signing`
+	e.sealed, e.sealed_info, e.status, e.status_reason, e.status_at, e.created_at, e.updated_at, e.version, e.code, e.reenable_at, e.uid, e.signing, e.content_filter`
 
 func scanEndpoint(r *rows) (godwit.Endpoint, error) {
 	e := godwit.Endpoint{
@@ -22,7 +22,7 @@ func scanEndpoint(r *rows) (godwit.Endpoint, error) {
 		CreatedAt: r.time(15), UpdatedAt: r.time(16), Version: r.int(17), Code: r.text(18), ReenableAt: r.time(19), UID: r.text(20),
 		Signing: godwit.Signing(r.text(21)),
 	}
-	for i, doc := range map[int]any{6: &e.Patterns, 7: &e.Filter, 8: &e.Policy, 9: &e.Metadata, 11: &e.SealedInfo} {
+	for i, doc := range map[int]any{6: &e.Patterns, 7: &e.Filter, 8: &e.Policy, 9: &e.Metadata, 11: &e.SealedInfo, 22: &e.Content} {
 		if err := r.parse(i, doc); err != nil {
 			return e, err
 		}
@@ -90,11 +90,11 @@ func createEndpoint(c *conn, e *godwit.Endpoint, secret *godwit.Secret) error {
 		return err
 	}
 	_, err = c.exec(`INSERT INTO endpoints (id, tenant_id, url, method, profile, description, patterns, filter, policy, metadata,
-			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid, signing)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			sealed, sealed_info, status, status_reason, status_at, created_at, updated_at, version, code, reenable_at, uid, signing, content_filter)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID[:], e.TenantID[:], e.URL, e.Method, e.Profile, e.Description, doc[0], doc[1], doc[2],
 		metadata(e.Metadata), e.Sealed, doc[3], string(e.Status), e.StatusReason, micros(e.StatusAt), micros(e.CreatedAt), micros(e.UpdatedAt), e.Version,
-		e.Code, micros(e.ReenableAt), e.UID, string(e.Signing))
+		e.Code, micros(e.ReenableAt), e.UID, string(e.Signing), metadata(godwit.Metadata(e.Content)))
 	if taken(err) {
 		return store.ErrConflict
 	}
@@ -115,10 +115,10 @@ func updateEndpoint(ctx context.Context, c *conn, e *godwit.Endpoint) error {
 		return err
 	}
 	n, err := c.exec(`UPDATE endpoints SET url = ?, method = ?, description = ?, patterns = ?, filter = ?, policy = ?, metadata = ?,
-		sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?, uid = ?, signing = ?
+		sealed = ?, sealed_info = ?, status = ?, status_reason = ?, status_at = ?, reenable_at = ?, updated_at = ?, version = ?, uid = ?, signing = ?, content_filter = ?
 		WHERE id = ? AND tenant_id = ? AND status <> 'deleted' AND version = ?`,
 		e.URL, e.Method, e.Description, doc[0], doc[1], doc[2], metadata(e.Metadata), e.Sealed, doc[3], string(e.Status),
-		e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.UID, string(e.Signing), e.ID[:], e.TenantID[:], e.Version-1)
+		e.StatusReason, micros(e.StatusAt), micros(e.ReenableAt), micros(e.UpdatedAt), e.Version, e.UID, string(e.Signing), metadata(godwit.Metadata(e.Content)), e.ID[:], e.TenantID[:], e.Version-1)
 	if taken(err) {
 		return store.ErrConflict
 	}
@@ -347,7 +347,7 @@ func (s *endpoints) loadAfter(ctx context.Context, after godwit.EndpointID) ([]*
 			"FROM endpoints e WHERE e.id > ? AND e.status <> 'deleted' ORDER BY e.id LIMIT ?",
 			[]driver.Value{after[:], int64(loadPage)}, func(r *rows) error {
 				e, err := scanEndpoint(r)
-				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(22), Test: r.bool(23), Environment: r.id(24)})
+				page = append(page, &store.LoadedEndpoint{Endpoint: e, Health: godwit.Health{EndpointID: e.ID}, Account: r.text(23), Test: r.bool(24), Environment: r.id(25)})
 				return err
 			})
 		if err != nil || len(page) == 0 {

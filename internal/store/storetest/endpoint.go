@@ -40,6 +40,7 @@ func fullEndpoint(f *fixture) *godwit.Endpoint {
 		"team": []byte(`"billing"`), "empty": []byte(`""`), "none": []byte(`null`), "tags": []byte(`["<b>&","\u2028"]`),
 		"exact": []byte(`{"z":1.10,"a":12345678901234567890,"z":1e2}`),
 	}
+	e.Content = godwit.ContentFilter{"body": []byte(`{"z":{"$gte":1.10},"a":["<b>","\u0000"]}`), "$or": []byte(`[ {"type":"order.paid"} ]`)}
 	e.Sealed = []byte{0, 1, 2, 0xff}
 	e.SealedInfo = godwit.SealedInfo{HeaderNames: []string{"X-A", "X-B"}, AuthKind: godwit.AuthBearer}
 	e.Status, e.StatusReason, e.StatusAt = godwit.EndpointPaused, "maintenance", f.now.Add(-time.Minute)
