@@ -418,6 +418,8 @@ export interface EndedSessions {
 export interface Endpoint {
   /** Kind of the credential; its values are never shown */
   auth_kind?: string;
+  /** Conditions on the event's type, attributes, headers, source and body; see docs/filters.md */
+  content_filter?: Record<string, unknown>;
   created_at: string;
   description: string;
   filter?: Record<string, string[]>;
@@ -450,9 +452,20 @@ export interface Endpoint {
   version: number;
 }
 
+export interface EndpointExplanation {
+  /** The reason in a sentence */
+  detail: string;
+  matched: boolean;
+  /** Of the reason content: the place in content_filter that said no, as in body.amount.$gte */
+  part?: string;
+  reason: "matched" | "event-type" | "attribute" | "content" | "paused";
+}
+
 export interface EndpointPatch {
   /** Replaced as a whole; null removes it */
   auth?: AuthPatch | null;
+  /** Replaced as a whole; null removes it */
+  content_filter?: Record<string, unknown> | null;
   description?: string | null;
   filter?: Record<string, string[] | null> | null;
   headers?: Record<string, string | null> | null;
@@ -699,6 +712,21 @@ export interface EventTypeDraft {
   schema?: unknown;
 }
 
+export interface ExplainRequest {
+  attributes?: Record<string, string>;
+  /** Any JSON value */
+  body?: unknown;
+  /** A filter to try in place of the endpoint's own. It is checked, and not stored. */
+  content_filter?: Record<string, unknown>;
+  /** Id of a stored event. Without it, the event has the members type, attributes, headers, source and body. */
+  event?: string;
+  /** Kept header fields */
+  headers?: Record<string, string>;
+  /** Id of the source that it came through */
+  source?: string;
+  type?: string;
+}
+
 export interface ExplainedEndpoint {
   id: string;
   status: "active" | "paused" | "disabled" | "deleted";
@@ -714,7 +742,9 @@ export interface Explanation {
   endpoint: ExplainedEndpoint;
   /** The event went to the endpoint, or is on its way */
   matched: boolean;
-  reason: "matched" | "replayed" | "changed" | "held" | "event-type" | "attribute" | "paused" | "created-later" | "deleted" | "under-way" | "not-chosen";
+  /** Of the reason content: the place in content_filter that said no, as in body.amount.$gte */
+  part?: string;
+  reason: "matched" | "replayed" | "changed" | "held" | "event-type" | "attribute" | "content" | "paused" | "created-later" | "deleted" | "under-way" | "not-chosen";
   /** Status of the delivery */
   state?: "pending" | "accepted" | "terminal" | "exhausted" | "cancelled";
 }
@@ -843,6 +873,8 @@ export interface IssuedCredential {
 export interface IssuedEndpoint {
   /** Kind of the credential; its values are never shown */
   auth_kind?: string;
+  /** Conditions on the event's type, attributes, headers, source and body; see docs/filters.md */
+  content_filter?: Record<string, unknown>;
   created_at: string;
   description: string;
   filter?: Record<string, string[]>;
@@ -1142,6 +1174,8 @@ export interface NewEndpoint {
   /** How requests are signed. Defaults to the profile's first. */
   algorithm?: "hmac-sha256" | "ed25519";
   auth?: Auth;
+  /** Conditions on the event's type, attributes, headers, source and body, such as {"body": {"amount": {"$gte": 100}}}; all must hold. See docs/filters.md. */
+  content_filter?: Record<string, unknown>;
   description?: string;
   /** For each attribute named, the event's value must be one of those listed */
   filter?: Record<string, string[]>;
@@ -2158,6 +2192,8 @@ export interface Wire {
 export interface WrittenEndpoint {
   /** Kind of the credential; its values are never shown */
   auth_kind?: string;
+  /** Conditions on the event's type, attributes, headers, source and body; see docs/filters.md */
+  content_filter?: Record<string, unknown>;
   created_at: string;
   description: string;
   filter?: Record<string, string[]>;
@@ -2743,6 +2779,28 @@ export class GodwitClient extends Transport {
     } = {},
   ): Promise<WrittenEndpoint | WrittenEndpoint> {
     return this.json<WrittenEndpoint | WrittenEndpoint>({ method: "PUT", path: `/v1/endpoints/${encodeURIComponent(id)}`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "If-Match": options.ifMatch, "If-None-Match": options.ifNoneMatch }, body, options });
+  }
+
+  /**
+   * Explain whether an endpoint would get an event, and why.
+   *
+   * Judges an event by the endpoint's patterns, filter and content filter as they are now, and names the part that says no. Nothing is stored or sent.
+   *
+   * Needs an API key with the scope read.
+   */
+  explainEndpoint(
+    id: string,
+    body: ExplainRequest,
+    options: CallOptions & {
+      /** Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment. Absent: the API key's own. */
+      tenant?: string | undefined;
+      /** Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own. */
+      environment?: string | undefined;
+      /** A structured-field string of 16 to 255 characters, in double quotes. A repeat with the same key and payload gets the first answer again. See /docs/idempotency. */
+      idempotencyKey?: string | undefined;
+    } = {},
+  ): Promise<EndpointExplanation> {
+    return this.json<EndpointExplanation>({ method: "POST", path: `/v1/endpoints/${encodeURIComponent(id)}/explain`, headers: { "Godwit-Tenant": options.tenant, "Godwit-Environment": options.environment, "Idempotency-Key": options.idempotencyKey }, body, options });
   }
 
   /**

@@ -497,6 +497,8 @@ class _EndpointRequired(TypedDict):
 class Endpoint(_EndpointRequired, total=False):
     auth_kind: str
     """Kind of the credential; its values are never shown"""
+    content_filter: dict[str, Any]
+    """Conditions on the event's type, attributes, headers, source and body; see docs/filters.md"""
     filter: dict[str, list[str]]
     metadata: dict[str, Any]
     """Any JSON values"""
@@ -507,8 +509,22 @@ class Endpoint(_EndpointRequired, total=False):
     """Chosen by the owner, unique in the tenant; taken wherever the id is"""
 
 
+class _EndpointExplanationRequired(TypedDict):
+    detail: str
+    """The reason in a sentence"""
+    matched: bool
+    reason: Literal["matched", "event-type", "attribute", "content", "paused"]
+
+
+class EndpointExplanation(_EndpointExplanationRequired, total=False):
+    part: str
+    """Of the reason content: the place in content_filter that said no, as in body.amount.$gte"""
+
+
 class EndpointPatch(TypedDict, total=False):
     auth: Union[AuthPatch, None]
+    """Replaced as a whole; null removes it"""
+    content_filter: Union[dict[str, Any], None]
     """Replaced as a whole; null removes it"""
     description: Union[str, None]
     filter: Union[dict[str, Union[list[str], None]], None]
@@ -796,6 +812,21 @@ class EventTypeDraft(TypedDict, total=False):
     """
 
 
+class ExplainRequest(TypedDict, total=False):
+    attributes: dict[str, str]
+    body: Any
+    """Any JSON value"""
+    content_filter: dict[str, Any]
+    """A filter to try in place of the endpoint's own. It is checked, and not stored."""
+    event: str
+    """Id of a stored event. Without it, the event has the members type, attributes, headers, source and body."""
+    headers: dict[str, str]
+    """Kept header fields"""
+    source: str
+    """Id of the source that it came through"""
+    type: str
+
+
 class _ExplainedEndpointRequired(TypedDict):
     id: str
     status: Literal["active", "paused", "disabled", "deleted"]
@@ -812,12 +843,14 @@ class _ExplanationRequired(TypedDict):
     endpoint: ExplainedEndpoint
     matched: bool
     """The event went to the endpoint, or is on its way"""
-    reason: Literal["matched", "replayed", "changed", "held", "event-type", "attribute", "paused", "created-later", "deleted", "under-way", "not-chosen"]
+    reason: Literal["matched", "replayed", "changed", "held", "event-type", "attribute", "content", "paused", "created-later", "deleted", "under-way", "not-chosen"]
 
 
 class Explanation(_ExplanationRequired, total=False):
     delivery: str
     """Id of the delivery"""
+    part: str
+    """Of the reason content: the place in content_filter that said no, as in body.amount.$gte"""
     state: Literal["pending", "accepted", "terminal", "exhausted", "cancelled"]
     """Status of the delivery"""
 
@@ -990,6 +1023,8 @@ class _IssuedEndpointRequired(TypedDict):
 class IssuedEndpoint(_IssuedEndpointRequired, total=False):
     auth_kind: str
     """Kind of the credential; its values are never shown"""
+    content_filter: dict[str, Any]
+    """Conditions on the event's type, attributes, headers, source and body; see docs/filters.md"""
     filter: dict[str, list[str]]
     metadata: dict[str, Any]
     """Any JSON values"""
@@ -1361,6 +1396,10 @@ class NewEndpoint(_NewEndpointRequired, total=False):
     algorithm: Literal["hmac-sha256", "ed25519"]
     """How requests are signed. Defaults to the profile's first."""
     auth: Auth
+    content_filter: dict[str, Any]
+    """Conditions on the event's type, attributes, headers, source and body, such as {"body": {"amount": {"$gte":
+    100}}}; all must hold. See docs/filters.md.
+    """
     description: str
     filter: dict[str, list[str]]
     """For each attribute named, the event's value must be one of those listed"""
@@ -2537,6 +2576,8 @@ class _WrittenEndpointRequired(TypedDict):
 class WrittenEndpoint(_WrittenEndpointRequired, total=False):
     auth_kind: str
     """Kind of the credential; its values are never shown"""
+    content_filter: dict[str, Any]
+    """Conditions on the event's type, attributes, headers, source and body; see docs/filters.md"""
     filter: dict[str, list[str]]
     metadata: dict[str, Any]
     """Any JSON values"""
@@ -2574,6 +2615,7 @@ OPERATIONS: tuple[tuple[str, str, str], ...] = (
     ("get_endpoint", "GET", "/v1/endpoints/{id}"),
     ("update_endpoint", "PATCH", "/v1/endpoints/{id}"),
     ("put_endpoint", "PUT", "/v1/endpoints/{id}"),
+    ("explain_endpoint", "POST", "/v1/endpoints/{id}/explain"),
     ("pause_endpoint", "POST", "/v1/endpoints/{id}/pause"),
     ("probe_endpoint", "POST", "/v1/endpoints/{id}/probe"),
     ("resume_endpoint", "POST", "/v1/endpoints/{id}/resume"),
@@ -3379,6 +3421,36 @@ class GodwitClient(Transport):
             "PUT",
             f"/v1/endpoints/{path_segment(id)}",
             headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "If-Match": if_match, "If-None-Match": if_none_match},
+            body=body,
+        )
+        return answer
+
+    def explain_endpoint(
+        self,
+        id: str,
+        body: ExplainRequest,
+        *,
+        tenant: str | None = None,
+        environment: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> EndpointExplanation:
+        """Explain whether an endpoint would get an event, and why.
+
+        Judges an event by the endpoint's patterns, filter and content filter as they are now, and names the part
+        that says no. Nothing is stored or sent.
+
+        Needs an API key with the scope read.
+
+        tenant: Id or uid of the tenant to act for; needs the scope admin, or a key of the tenant's environment.
+        Absent: the API key's own.
+        environment: Id or uid of the environment to act for; needs the scope admin. Absent: the API key's own.
+        idempotency_key: 16 to 255 printable ASCII characters; they are quoted for you. A repeat with the same key
+        and payload gets the first answer again.
+        """
+        answer: EndpointExplanation = self._json(
+            "POST",
+            f"/v1/endpoints/{path_segment(id)}/explain",
+            headers={"Godwit-Tenant": tenant, "Godwit-Environment": environment, "Idempotency-Key": idempotency_key},
             body=body,
         )
         return answer
