@@ -66,7 +66,7 @@ type explainMembers struct {
 	Event      string            `name:"event" help:"Id of a stored event." placeholder:"EVT_ID"`
 	Type       string            `name:"type" help:"Type of an event that may come." placeholder:"TYPE"`
 	Attributes map[string]string `name:"attribute" api:"attributes" mapsep:"none" help:"Attribute of that event; may be given more than once." placeholder:"NAME=VALUE"`
-	Data       jsonText          `name:"data" api:"body" help:"Body of that event." placeholder:"JSON|@FILE"`
+	Body       jsonText          `name:"body" help:"Body of that event." placeholder:"JSON|@FILE"`
 	Content    jsonText          `name:"content-filter" api:"content_filter" help:"A filter to try in place of the endpoint's own." placeholder:"JSON|@FILE"`
 }
 
@@ -143,7 +143,7 @@ Example:
 Examples:
 
     godwit endpoints explain sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --event evt_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e11
-    godwit endpoints explain sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --type order.paid --data '{"amount":5}' --content-filter '{"body":{"amount":{"$gte":100}}}'`,
+    godwit endpoints explain sub_018f3c2e-7b1a-7c3d-9e4f-5a6b7c8d9e0f --type order.paid --body '{"amount":5}' --content-filter '{"body":{"amount":{"$gte":100}}}'`,
 		"rotate": `Deliveries are signed with both secrets until the overlap is over, so that the receiver can change over in between.
 
 Example:

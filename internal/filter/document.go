@@ -15,6 +15,8 @@ type Document struct {
 	body   any
 	exists bool // the body is JSON
 	parsed bool
+
+	attributes, headers map[string]any // nil before a filter asked for them
 }
 
 // Open returns the document of an event. It parses nothing yet.
@@ -26,9 +28,15 @@ func (d *Document) member(name string) (value any, exists bool) {
 	case memberType:
 		return d.event.Type, true
 	case memberAttributes:
-		return d.attributes(), true
+		if d.attributes == nil {
+			d.attributes = attributesOf(d.event)
+		}
+		return d.attributes, true
 	case memberHeaders:
-		return d.headers(), true
+		if d.headers == nil {
+			d.headers = headersOf(d.event)
+		}
+		return d.headers, true
 	case memberSource:
 		if d.event.Origin.IsZero() {
 			return nil, false
@@ -42,18 +50,18 @@ func (d *Document) member(name string) (value any, exists bool) {
 	return d.body, d.exists
 }
 
-func (d *Document) attributes() map[string]any {
-	m := make(map[string]any, len(d.event.Attributes))
-	for name, value := range d.event.Attributes {
+func attributesOf(event *godwit.Event) map[string]any {
+	m := make(map[string]any, len(event.Attributes))
+	for name, value := range event.Attributes {
 		m[name] = value
 	}
 	return m
 }
 
-// headers returns the kept header fields by their names in small letters. A field that occurs more than once is a list.
-func (d *Document) headers() map[string]any {
-	m := make(map[string]any, len(d.event.KeptHeaders))
-	for _, h := range d.event.KeptHeaders {
+// headersOf returns the kept header fields by their names in small letters. A field that occurs more than once is a list.
+func headersOf(event *godwit.Event) map[string]any {
+	m := make(map[string]any, len(event.KeptHeaders))
+	for _, h := range event.KeptHeaders {
 		name := strings.ToLower(h.Name)
 		switch old := m[name].(type) {
 		case nil:
