@@ -21,7 +21,6 @@ var (
 	mayIngest = access{Need: []godwit.Scope{godwit.ScopeIngest}}
 	mayRead   = access{Need: []godwit.Scope{godwit.ScopeRead}}
 	mayManage = access{Need: []godwit.Scope{godwit.ScopeManage}}
-	mayAdmin  = access{Need: []godwit.Scope{godwit.ScopeAdmin}}
 	anyone    = access{Open: true} // no key needed
 )
 
