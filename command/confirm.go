@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwit-hq/godwit/evidence"
@@ -185,5 +186,13 @@ func independent(approver Caller, rec *Record) bool {
 			return false
 		}
 	}
+	for _, maker := range approver.Makers {
+		if isPerson(maker) && slices.Contains(rec.Confirmation.Makers, maker) {
+			return false // both credentials are of one person; one key may have made those of several
+		}
+	}
 	return !slices.Contains(rec.Confirmation.Makers, approver.Actor) && (approver.Since.IsZero() || approver.Since.Before(rec.CreatedAt))
 }
+
+// isPerson reports whether a principal is a person who signed in, and not a key.
+func isPerson(principal string) bool { return strings.HasPrefix(principal, "usr_") }

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -103,6 +104,12 @@ func TestContentFilter(t *testing.T) {
 		// A replay that names the endpoint sends what the filter excludes.
 		s.Must(apptest.Call{Path: "/v1/events/" + few.String() + "/replay", Body: object{"endpoints": []string{"large"}}}, nil)
 		s.WaitDelivery(few, e, godwit.DeliveryAccepted)
+		shown.Content = nil
+		withNulls := object{"body": object{"deleted_at": nil, "n": object{"$neq": nil}}}
+		s.Must(apptest.Call{Method: http.MethodPatch, Path: "/v1/endpoints/large", Body: object{"content_filter": withNulls}}, &shown)
+		if got, _ := json.Marshal(shown.Content); string(got) != `{"body":{"deleted_at":null,"n":{"$neq":null}}}` {
+			t.Errorf("a filter with nulls was stored as %s", got)
+		}
 		shown.Content = nil
 		s.Must(apptest.Call{Method: http.MethodPatch, Path: "/v1/endpoints/large", Body: object{"content_filter": nil}}, &shown)
 		if shown.Content != nil {

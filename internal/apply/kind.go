@@ -37,7 +37,7 @@ var (
 	tenants   = &Kind{noun: "tenant", section: "tenants", path: "tenants", schema: "NewTenant", own: "uid"}
 	endpoints = &Kind{
 		noun: "endpoint", section: "endpoints", path: "endpoints", schema: "NewEndpoint", own: "uid",
-		creation: []string{"algorithm", "secret", "paused"}, precision: map[string]precision{"policy": settings, "metadata": settings, "content_filter": settings},
+		creation: []string{"algorithm", "secret", "paused"}, precision: map[string]precision{"policy": settings, "metadata": settings, "content_filter": exact},
 		defaults: map[string]any{"method": "POST", "patterns": []any{"*"}, "profile": defaultProfile, "signing": ownSigning},
 	}
 	sources = &Kind{

@@ -76,6 +76,9 @@ func (rp *reporter) news(tenant godwit.TenantID, events []profile.ServerEvent) *
 			ID: id, TenantID: tenant, Type: event.Type, Key: NewKey(), ContentType: event.ContentType, Body: event.Body(id), Format: event.Format, CreatedAt: now,
 		}}
 		receivers[i] = e.lanes.Pass(receivers[i], added.Event)
+		if len(receivers[i]) == 0 && !event.Keep {
+			continue
+		}
 		for _, l := range receivers[i] {
 			added.Deliveries = append(added.Deliveries, store.NewDelivery{
 				ID: godwit.NewDeliveryID(now), EndpointID: l.ID(), Trigger: godwit.TriggerAccept,

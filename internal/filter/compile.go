@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/godwit-hq/godwit/internal/godwit"
 )
@@ -17,6 +18,7 @@ const (
 	MaxValues     = 1000 // in the lists and objects that values are compared with, in all
 	MaxRegex      = 512  // bytes of an expression
 	MaxRegexes    = 10
+	MaxProgram    = 1000 // instructions of a compiled expression
 )
 
 // A scope says what the members of an object in a filter are.
@@ -40,8 +42,8 @@ func Compile(source godwit.ContentFilter) (*Filter, *godwit.FieldError) {
 			return nil, wrong("", "must have at most %d bytes", MaxSize)
 		}
 		value, ok := parse(raw)
-		if !ok {
-			return nil, wrong(join("", name), "must be JSON")
+		if !ok || !utf8.ValidString(name) || !utf8.Valid(raw) {
+			return nil, wrong(join("", name), "must be JSON in UTF-8")
 		}
 		top[name] = value
 	}
@@ -123,10 +125,11 @@ func (c *compiler) condition(place, want string, operand any, test func(any) boo
 	if c.conditions++; c.conditions > MaxConditions {
 		return nil, wrong(place, "is one condition too many: a filter has at most %d", MaxConditions)
 	}
-	if c.values += count(operand, 0); c.values > MaxValues {
+	operands := count(operand, 0)
+	if c.values += operands; c.values > MaxValues {
 		return nil, wrong(place, "lists too many values: a filter has at most %d", MaxValues)
 	}
-	return &condition{place: place, want: want, test: test}, nil
+	return &condition{place: place, want: want, test: test, operands: operands}, nil
 }
 
 // count returns how many values a value is made of.

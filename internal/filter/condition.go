@@ -13,23 +13,28 @@ type condition struct {
 	place, want string
 	test        func(value any) bool
 	negated     bool // passes what test does not, and what does not exist
+	operands    int  // values that each value is compared with
+	program     int  // instructions of its regular expression
 }
 
-func (n *condition) match(value any, exists bool) bool {
-	return (exists && anyOf(value, n.test)) != n.negated
+func (n *condition) match(r *run, value any, exists bool) bool {
+	return (exists && n.anyOf(r, value)) != n.negated
 }
 
-func (n *condition) why(value any, exists bool) Miss {
+func (n *condition) why(_ *run, value any, exists bool) Miss {
 	return Miss{Place: n.place, Want: n.want, Got: show(value, exists)}
 }
 
 // anyOf reports whether a value, or an element of it, passes.
-func anyOf(value any, test func(any) bool) bool {
-	if test(value) {
+func (n *condition) anyOf(r *run, value any) bool {
+	if !r.spend(n.steps(value)) {
+		return false
+	}
+	if n.test(value) {
 		return true
 	}
 	list, ok := value.([]any)
-	return ok && slices.ContainsFunc(list, func(element any) bool { return anyOf(element, test) })
+	return ok && slices.ContainsFunc(list, func(element any) bool { return n.anyOf(r, element) })
 }
 
 // existence passes a value that exists, or one that does not.
@@ -38,9 +43,9 @@ type existence struct {
 	want  bool
 }
 
-func (n *existence) match(_ any, exists bool) bool { return exists == n.want }
+func (n *existence) match(_ *run, _ any, exists bool) bool { return exists == n.want }
 
-func (n *existence) why(value any, exists bool) Miss {
+func (n *existence) why(_ *run, value any, exists bool) Miss {
 	want := "wants the member to exist"
 	if !n.want {
 		want = "wants the member not to exist"

@@ -8,6 +8,6 @@
 //	Filter.Match(document) ─► whether the event passes; Filter.Explain names the condition that did not
 //
 // A filter cannot fail while it runs: a value of another type than the condition expects, a missing member and a body that is not JSON
-// satisfy no condition that expects a value. The time of a match is bounded by the number of conditions, which Compile limits, times the
-// size of the body; regular expressions are RE2. docs/filters.md describes the rules to users.
+// satisfy no condition that expects a value. Its cost is bounded by MaxSteps for each event, beyond which the event does not pass; regular expressions are
+// RE2. docs/filters.md describes the rules to users.
 package filter

@@ -24,7 +24,10 @@ var members = []string{memberType, memberAttributes, memberHeaders, memberSource
 type Filter struct{ root node }
 
 // Match reports whether the event passes the filter.
-func (f *Filter) Match(d *Document) bool { return f.root.match(d, true) }
+func (f *Filter) Match(d *Document) bool {
+	r := run{left: MaxSteps}
+	return f.root.match(&r, d, true) && !r.exhausted()
+}
 
 // Closed returns a filter that no event passes, for one that cannot be compiled.
 func Closed(err *godwit.FieldError) *Filter {
@@ -40,10 +43,15 @@ type Miss struct {
 
 // Explain returns the first condition that the event does not meet, and false if it passes the filter.
 func (f *Filter) Explain(d *Document) (Miss, bool) {
-	if f.Match(d) {
+	r := run{left: MaxSteps}
+	matched := f.root.match(&r, d, true)
+	switch {
+	case r.exhausted():
+		return Miss{Place: memberBody, Want: "is too large for this filter, which looks at no more of it", Got: "more"}, true
+	case matched:
 		return Miss{}, false
 	}
-	return f.root.why(d, true), true
+	return f.root.why(&run{left: MaxSteps}, d, true), true
 }
 
 // String says in one sentence why the event does not pass.
@@ -56,26 +64,26 @@ func (m Miss) String() string {
 
 // A node is a part of a filter. Its methods get the value that it looks at; exists is false if the event has none.
 type node interface {
-	match(value any, exists bool) bool
-	why(value any, exists bool) Miss // called if match is false
+	match(r *run, value any, exists bool) bool
+	why(r *run, value any, exists bool) Miss // called if match is false
 }
 
 // all passes what each of its parts passes.
 type all []node
 
-func (n all) match(value any, exists bool) bool {
+func (n all) match(r *run, value any, exists bool) bool {
 	for _, part := range n {
-		if !part.match(value, exists) {
+		if !part.match(r, value, exists) {
 			return false
 		}
 	}
 	return true
 }
 
-func (n all) why(value any, exists bool) Miss {
+func (n all) why(r *run, value any, exists bool) Miss {
 	for _, part := range n {
-		if !part.match(value, exists) {
-			return part.why(value, exists)
+		if !part.match(r, value, exists) {
+			return part.why(r, value, exists)
 		}
 	}
 	return Miss{}
@@ -87,11 +95,11 @@ type either struct {
 	place string
 }
 
-func (n *either) match(value any, exists bool) bool {
-	return slices.ContainsFunc(n.parts, func(part node) bool { return part.match(value, exists) })
+func (n *either) match(r *run, value any, exists bool) bool {
+	return slices.ContainsFunc(n.parts, func(part node) bool { return part.match(r, value, exists) })
 }
 
-func (n *either) why(value any, exists bool) Miss {
+func (n *either) why(r *run, value any, exists bool) Miss {
 	return Miss{Place: n.place, Want: "wants one of its parts to match", Got: show(value, exists)}
 }
 
@@ -101,9 +109,9 @@ type not struct {
 	place string
 }
 
-func (n *not) match(value any, exists bool) bool { return !n.part.match(value, exists) }
+func (n *not) match(r *run, value any, exists bool) bool { return !n.part.match(r, value, exists) }
 
-func (n *not) why(value any, exists bool) Miss {
+func (n *not) why(r *run, value any, exists bool) Miss {
 	return Miss{Place: n.place, Want: "wants its part not to match", Got: show(value, exists)}
 }
 
@@ -115,12 +123,12 @@ type member struct {
 	node node
 }
 
-func (n object) match(value any, exists bool) bool {
+func (n object) match(r *run, value any, exists bool) bool {
 	if list, ok := value.([]any); ok && len(list) > 0 {
-		return slices.ContainsFunc(list, func(element any) bool { return n.match(element, true) })
+		return slices.ContainsFunc(list, func(element any) bool { return r.spend(1) && n.match(r, element, true) })
 	}
 	for i := range n {
-		if v, ok := n[i].of(value); !n[i].node.match(v, ok) {
+		if v, ok := n[i].of(value); !n[i].node.match(r, v, ok) {
 			return false
 		}
 	}
@@ -128,13 +136,13 @@ func (n object) match(value any, exists bool) bool {
 }
 
 // why explains by the first element of an array.
-func (n object) why(value any, exists bool) Miss {
+func (n object) why(r *run, value any, exists bool) Miss {
 	if list, ok := value.([]any); ok && len(list) > 0 {
-		return n.why(list[0], true)
+		return n.why(r, list[0], true)
 	}
 	for i := range n {
-		if v, ok := n[i].of(value); !n[i].node.match(v, ok) {
-			return n[i].node.why(v, ok)
+		if v, ok := n[i].of(value); !n[i].node.match(r, v, ok) {
+			return n[i].node.why(r, v, ok)
 		}
 	}
 	return Miss{}

@@ -107,6 +107,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		`{"body":{"a":{"$exist":"yes"}}}`:               "body.a.$exist",
 		`{"body":{"a":{"$regex":"("}}}`:                 "body.a.$regex",
 		`{"body":{"a":{"$regex":"(?=x)"}}}`:             "body.a.$regex",
+		`{"body":{"a":{"$regex":"(?:.?.?.?){400}"}}}`:   "body.a.$regex",
 		`{"body":{"a":[]}}`:                             "body.a",
 		`{"body":{"items":{"$and":[{"$x":1}]}}}`:        "body.items.$and[0].$x",
 		`{"body":` + deep + `}`:                         "body.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a",
@@ -139,6 +140,33 @@ func TestMissSaysWhatIsWrong(t *testing.T) {
 		miss, missed := compile(t, text).Explain(document)
 		if !missed || miss.String() != want {
 			t.Errorf("%s: %q, want %q", text, miss.String(), want)
+		}
+	}
+}
+
+// A filter looks at a bounded part of an event. One that would look at more does not pass it, also if the rest of the filter is negated.
+func TestCostIsBounded(t *testing.T) {
+	numbers := "[" + strings.Repeat("1,", 500_000) + "1]"
+	values := strings.TrimSuffix(strings.Repeat(`2,`, 900), ",")
+	text := `"` + strings.Repeat("a", 1<<20) + `"`
+	for _, c := range []struct {
+		filter, body string
+		passes       bool
+	}{
+		{`{"body":{"$neq":2}}`, numbers, true},
+		{`{"body":{"$nin":[` + values + `]}}`, numbers, false},
+		{`{"body":{"$not":{"$in":[` + values + `]}}}`, numbers, false},
+		{`{"body":{"$regex":"^a+$"}}`, text, true},
+		{`{"body":{"$not":{"$regex":"(a?b?c?){60}d"}}}`, text, false},
+		{`{"body":{"$contains":"b"}}`, text, false},
+	} {
+		f, document := compile(t, c.filter), Open(&godwit.Event{Body: []byte(c.body)})
+		if got := f.Match(document); got != c.passes {
+			t.Errorf("%.60s: passes %v", c.filter, got)
+		}
+		miss, missed := f.Explain(document)
+		if missed == c.passes || missed && c.filter != `{"body":{"$contains":"b"}}` && !strings.Contains(miss.String(), "too large for this filter") {
+			t.Errorf("%.60s: explained by %v", c.filter, miss)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package filter
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -152,12 +153,36 @@ func (c *compiler) regex(place string, operand any) (node, *godwit.FieldError) {
 	if c.regexes++; c.regexes > MaxRegexes {
 		return nil, wrong(place, "is one expression too many: a filter has at most %d", MaxRegexes)
 	}
+	program, err := instructions(source)
+	if err != nil {
+		return nil, wrong(place, "must be a regular expression of RE2: %v", err)
+	}
+	if program > MaxProgram {
+		return nil, wrong(place, "is too large an expression: its repetitions make %d steps, and %d are allowed", program, MaxProgram)
+	}
 	compiled, err := regexp.Compile(source)
 	if err != nil {
 		return nil, wrong(place, "must be a regular expression of RE2: %v", err)
 	}
-	return c.condition(place, "wants a text that fits "+show(operand, true), operand, func(v any) bool {
+	n, wrong := c.condition(place, "wants a text that fits "+show(operand, true), operand, func(v any) bool {
 		text, ok := v.(string)
 		return ok && compiled.MatchString(text)
 	})
+	if n != nil {
+		n.program = program
+	}
+	return n, wrong
+}
+
+// instructions returns the size of a compiled expression. A short one with repetitions of repetitions can be very large.
+func instructions(source string) (int, error) {
+	parsed, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0, err
+	}
+	return len(program.Inst), nil
 }

@@ -165,6 +165,11 @@ func (p *grantParser) grant(i int, n *yaml.Node) (g Grant) {
 	for j := range e.Tenants {
 		g.Tenants = append(g.Tenants, p.text(fmt.Sprintf("%s.tenants[%d]", at, j), &e.Tenants[j]))
 	}
+	for i := 0; i < len(n.Content) && len(e.Tenants) == 0; i += 2 {
+		if key := n.Content[i]; key.Value == "tenants" {
+			p.bad(key.Line, at+".tenants", "must name at least one tenant; leave it out to grant the whole environment")
+		}
+	}
 	if len(e.Scopes) == 0 {
 		p.bad(n.Line, at+".scopes", "must have at least one scope: %s", grantableScopes())
 	}

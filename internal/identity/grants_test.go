@@ -15,11 +15,13 @@ func TestGrantsNameTheirMistakes(t *testing.T) {
 		"grants:\n  - group: a":                 "g.yaml:2: grants[0]: must have admin: true, or an environment",
 		"grants:\n  - {admin: true}":            "g.yaml:2: grants[0].group: must be given",
 		"grants:\n  - {group: a, admin: false}": "grants[0].admin: must be true",
-		"grants:\n  - {group: a, admin: true, scopes: [read]}":               "leave environment, tenants and scopes out",
-		"grants:\n  - {group: a, environment: e, scopes: [wirte]}":           `g.yaml:2: grants[0].scopes[0]: "wirte" is no scope`,
-		"grants:\n  - {group: a, environment: e, scopes: [admin]}":           "use admin: true",
-		"grants:\n  - {group: a, environment: e}":                            "grants[0].scopes: must have at least one scope",
-		"grants:\n  - {group: a, environment: e, scopes: [read], tenant: x}": `unknown key "tenant"`,
+		"grants:\n  - {group: a, admin: true, scopes: [read]}":                          "leave environment, tenants and scopes out",
+		"grants:\n  - {group: a, environment: e, scopes: [wirte]}":                      `g.yaml:2: grants[0].scopes[0]: "wirte" is no scope`,
+		"grants:\n  - {group: a, environment: e, scopes: [admin]}":                      "use admin: true",
+		"grants:\n  - {group: a, environment: e}":                                       "grants[0].scopes: must have at least one scope",
+		"grants:\n  - {group: a, environment: e, scopes: [read], tenant: x}":            `unknown key "tenant"`,
+		"grants:\n  - {group: a, environment: e, scopes: [read], tenants: []}":          "g.yaml:2: grants[0].tenants: must name at least one tenant",
+		"grants:\n  - group: a\n    environment: e\n    scopes: [read]\n    tenants:\n": "g.yaml:5: grants[0].tenants: must name at least one tenant",
 		"grants:\n  - text": "must be a mapping",
 	} {
 		if _, err := ParseGrants("g.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -64,6 +64,7 @@ type metadata struct {
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
 	TokenEndpoint         string   `json:"token_endpoint"`
 	JWKSURI               string   `json:"jwks_uri"`
+	Algorithms            []string `json:"id_token_signing_alg_values_supported"`
 	EndSessionEndpoint    string   `json:"end_session_endpoint"`
 	TokenAuthMethods      []string `json:"token_endpoint_auth_methods_supported"`
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
@@ -87,7 +88,15 @@ func NewClient(extra *x509.CertPool) *http.Client {
 		t.TLSClientConfig.RootCAs = extra
 	}
 	t.MaxIdleConnsPerHost = 2
-	return &http.Client{Timeout: requestTimeout, Transport: capped{t}}
+	return &http.Client{Timeout: requestTimeout, Transport: capped{t}, CheckRedirect: checkRedirect}
+}
+
+// checkRedirect follows no redirect to an address that is less safe.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) >= 10 || via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
+		return errors.New("redirect refused")
+	}
+	return nil
 }
 
 // capped bounds the size of answers.
@@ -164,11 +173,11 @@ func (p *Provider) discover() (*discovered, error) {
 	d, err := p.read(p.running) // for all that wait
 	switch {
 	case err == nil:
-		if old != nil && d.meta.JWKSURI == old.meta.JWKSURI {
+		if old != nil && d.meta.JWKSURI == old.meta.JWKSURI && slices.Equal(d.meta.Algorithms, old.meta.Algorithms) {
 			d.verifier = old.verifier // which has the keys
 		}
 	case old != nil:
-		p.cfg.Log.Warn("discovery document of the identity provider was not read again", "issuer", p.cfg.Issuer, "error", err)
+		p.cfg.Log.Warn("discovery document of the identity provider was not read again", "issuer", p.cfg.Issuer, "error", clip(err))
 		again := *old
 		d = &again
 	default:
@@ -194,6 +203,11 @@ func (p *Provider) read(ctx context.Context) (*discovered, error) {
 	} {
 		if err := p.checkEndpoint(endpoint); err != nil {
 			return nil, fmt.Errorf("discovery document: %s: %w", name, err)
+		}
+	}
+	if userInfo := found.UserInfoEndpoint(); userInfo != "" {
+		if err := p.checkEndpoint(userInfo); err != nil {
+			return nil, fmt.Errorf("discovery document: userinfo_endpoint: %w", err)
 		}
 	}
 	if p.checkEndpoint(d.meta.EndSessionEndpoint) != nil {

@@ -31,8 +31,11 @@ func (r *Refusal) Error() string {
 	if r.cause == nil {
 		return string(r.Reason) + ": " + r.Detail
 	}
-	return fmt.Sprintf("%s: %s: %v", r.Reason, r.Detail, r.cause)
+	return fmt.Sprintf("%s: %s: %s", r.Reason, r.Detail, clip(r.cause))
 }
+
+// clip shortens an error that may hold a whole answer of the provider.
+func clip(err error) string { return fmt.Sprintf("%.300s", err.Error()) }
 
 func (r *Refusal) Unwrap() error { return r.cause }
 

@@ -92,6 +92,9 @@ func tryContent(j *dispatch.Judgement, content godwit.ContentFilter, event *godw
 		return nil
 	}
 	j.Verdict = dispatch.Selected
+	if j.Skips && j.Endpoint.Status == godwit.EndpointPaused {
+		j.Verdict = dispatch.SkippedPaused
+	}
 	if miss, missed := tried.Explain(filter.Open(event)); missed {
 		j.Verdict, j.Miss = dispatch.OtherContent, miss
 	}

@@ -116,10 +116,16 @@ func patchSpec(spec *management.EndpointSpec, patch []byte) error {
 	if _, given := changes["auth"]; given {
 		delete(document, "auth") // members of the old credential have no meaning for another kind
 	}
-	if _, given := changes["content_filter"]; given {
-		delete(document, "content_filter") // conditions that are left of another filter would surprise
+	content, replaced := changes["content_filter"]
+	if replaced { // as a whole: conditions that are left of another filter would surprise, and a null in it is a condition
+		delete(document, "content_filter")
+		delete(changes, "content_filter")
 	}
-	merged, err := json.Marshal(mergePatch(document, changes))
+	document = mergePatch(document, changes)
+	if replaced && content != nil {
+		document["content_filter"] = content
+	}
+	merged, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("encode endpoint: %w", err)
 	}

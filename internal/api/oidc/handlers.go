@@ -35,8 +35,6 @@ type Config struct {
 	Browser  *httpapi.Browser
 	Failures *httpapi.Failures
 	Problems *problem.Writer
-	// SignedIn is told of each new session. Optional.
-	SignedIn func(ctx context.Context, c *management.Caller) error
 	Lifetime time.Duration // of sessions
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -62,7 +60,7 @@ var (
 	choiceCookie = httpapi.StepCookie{Name: "godwit_oidc_choice", Path: Prefix}
 )
 
-// page answers errors of a step with a page. Sign-ins that fail count, as those with API keys do.
+// page answers errors of a step with a page. Sign-ins whose answer of the provider is refused count, as those with API keys do that fail.
 func (h *handlers) page(step func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		httpapi.NameRequest(w, r)
@@ -83,7 +81,7 @@ func (h *handlers) page(step func(http.ResponseWriter, *http.Request) error) htt
 		}
 		if refusal := identity.AsRefusal(err); refusal != nil {
 			h.Log.Warn("sign-in by OpenID Connect was refused", "reason", string(refusal.Reason), "address", address, "error", err)
-			if refusal.Reason != identity.Unavailable && refusal.Reason != identity.Declined {
+			if refusal.Reason == identity.BadToken { // the others have nothing to guess, and any page can make a browser cause them
 				h.Failures.Add(address, Prefix)
 			}
 		}
@@ -167,11 +165,6 @@ func (h *handlers) signIn(w http.ResponseWriter, r *http.Request, u godwit.User,
 	caller, token, err := h.Sessions.SignInUser(r.Context(), u, s.Tenant.ID, s.Scopes, h.Lifetime, visitor)
 	if err != nil {
 		return err
-	}
-	if h.SignedIn != nil {
-		if err := h.SignedIn(r.Context(), caller); err != nil {
-			return err
-		}
 	}
 	if err := h.Sessions.Supersede(r.Context(), before.Tenant, before.Session); err != nil {
 		h.Log.Warn("session before a sign-in was not ended", "session", before.Session.String(), "error", err)

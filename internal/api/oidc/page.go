@@ -63,7 +63,7 @@ func (h *handlers) show(w http.ResponseWriter, r *http.Request, status int, c co
 	header.Set("Content-Security-Policy", contentPolicy)
 	header.Set("X-Frame-Options", "DENY")
 	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Referrer-Policy", "same-origin") // without a referrer, a form's Origin would be null, which is refused
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {

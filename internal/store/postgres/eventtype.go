@@ -27,8 +27,8 @@ func (s *eventTypes) PutEventType(ctx context.Context, t *godwit.EventType) erro
 		if err := ownOrShared(ctx, tx, t.TenantID, clean(t.Name)); err != nil {
 			return err
 		}
-		// The environment is locked, so that no other change comes between.
-		err := tx.QueryRow(ctx, `SELECT version FROM event_types WHERE tenant_id = $1 AND name = $2`, [16]byte(t.TenantID), clean(t.Name)).Scan(&stored)
+		// The environment is locked, so that no other change comes between; a deletion locks the row alone.
+		err := tx.QueryRow(ctx, `SELECT version FROM event_types WHERE tenant_id = $1 AND name = $2 FOR UPDATE`, [16]byte(t.TenantID), clean(t.Name)).Scan(&stored)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}

@@ -64,6 +64,9 @@ func (s *eventKeys) next(ctx context.Context) (first, last int64, hashes []byte,
 		entries := make([]uint64, 0, size)
 		err := c.each(ctx, "SELECT n, tenant_id, key FROM events WHERE n >= ? ORDER BY n LIMIT ?", []driver.Value{first, int64(size)}, func(r *rows) error {
 			last = r.int(0)
+			if len(entries) == 0 {
+				first = last // the numbers before it are of events that have gone
+			}
 			entries = append(entries, uint64(keyHash(r.id(1), r.text(2)))<<32|uint64(uint32(last-first)))
 			return nil
 		})
