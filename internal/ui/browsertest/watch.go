@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -20,13 +21,21 @@ type watch struct {
 	origins []string
 
 	mu       sync.Mutex
-	open     map[network.RequestID]string
+	open     map[network.RequestID]request
 	ended    map[network.RequestID]bool
-	changed  chan struct{} // closed and replaced when a request ends
+	shown    map[cdp.FrameID]cdp.LoaderID // the document of each frame
+	left     map[cdp.LoaderID]bool        // documents that a frame showed before
+	changed  chan struct{}                // closed and replaced when a request ends
 	expected []expectation
 	answers  []answer
 	faults   []string
 	said     chan struct{} // closed and replaced when there is another fault
+}
+
+// A request is made by a document.
+type request struct {
+	url      string
+	document cdp.LoaderID
 }
 
 type expectation struct {
@@ -40,7 +49,7 @@ type answer struct {
 }
 
 func newWatch(origins ...string) *watch {
-	return &watch{origins: origins, said: make(chan struct{}), open: map[network.RequestID]string{}, ended: map[network.RequestID]bool{}, changed: make(chan struct{})}
+	return &watch{origins: origins, said: make(chan struct{}), open: map[network.RequestID]request{}, ended: map[network.RequestID]bool{}, shown: map[cdp.FrameID]cdp.LoaderID{}, left: map[cdp.LoaderID]bool{}, changed: make(chan struct{})}
 }
 
 func (w *watch) expect(status int64, path string) {
@@ -102,8 +111,8 @@ func (w *watch) follow(ctx context.Context) {
 		if url := e.Request.URL; !w.own(url) && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "blob:") {
 			w.fault("the page asked another server: " + url)
 		}
-		if calls := e.Type == network.ResourceTypeFetch || e.Type == network.ResourceTypeXHR; calls && !w.ended[e.RequestID] && !stream(e.Request.URL) {
-			w.open[e.RequestID] = e.Request.URL
+		if calls := e.Type == network.ResourceTypeFetch || e.Type == network.ResourceTypeXHR; calls && !w.ended[e.RequestID] && !w.left[e.LoaderID] && !stream(e.Request.URL) {
+			w.open[e.RequestID] = request{e.Request.URL, e.LoaderID}
 		}
 	})
 	listen(w, ctx, network.ResponseReceived, func(e network.EventResponseReceived) {
@@ -115,9 +124,21 @@ func (w *watch) follow(ctx context.Context) {
 	listen(w, ctx, network.LoadingFailed, func(e network.EventLoadingFailed) {
 		// The tools of the browser look into its cache by themselves when they are attached to a frame.
 		if !e.Canceled && e.ErrorText != "net::ERR_ABORTED" && e.ErrorText != "net::ERR_CACHE_MISS" {
-			w.fault(fmt.Sprintf("request to %s failed: %s %s", w.open[e.RequestID], e.ErrorText, e.BlockedReason))
+			w.fault(fmt.Sprintf("request to %s failed: %s %s", w.open[e.RequestID].url, e.ErrorText, e.BlockedReason))
 		}
 		w.end(e.RequestID)
+	})
+	// The requests of a document end with it, and the browser does not always tell.
+	listen(w, ctx, page.FrameNavigated, func(e page.EventFrameNavigated) {
+		if before := w.shown[e.Frame.ID]; before != "" && before != e.Frame.LoaderID {
+			w.left[before] = true
+		}
+		w.shown[e.Frame.ID] = e.Frame.LoaderID
+		for id, r := range w.open {
+			if w.left[r.document] {
+				w.end(id)
+			}
+		}
 	})
 	listen(w, ctx, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
 		if kind := string(e.Type); kind == "error" || kind == "warning" || kind == "assert" {
@@ -182,8 +203,8 @@ func (w *watch) idle() bool {
 func (w *watch) waiting() (urls []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, url := range w.open {
-		urls = append(urls, url)
+	for _, r := range w.open {
+		urls = append(urls, r.url)
 	}
 	return urls
 }
