@@ -24,13 +24,24 @@ func (a *alarm) set(t time.Time) {
 	l := a.lane
 	a.at = t
 	var timer clock.Timer
-	timer = l.d.cfg.Clock.AfterFunc(max(t.Sub(l.d.cfg.Clock.Now()), 0), func() {
+	ring := func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if a.timer == timer {
 			a.timer = nil
 		}
 		l.pump()
-	})
+	}
+	for {
+		now := l.d.cfg.Clock.Now()
+		timer = l.d.cfg.Clock.AfterFunc(max(t.Sub(now), 0), ring)
+		// If the clock went on before the timer was set, it would ring late by as much.
+		if l.d.cfg.Clock.Now().Sub(now) < lateRing || !timer.Stop() {
+			break
+		}
+	}
 	a.timer = timer
 }
+
+// lateRing is how late an alarm may ring because it was set slowly.
+const lateRing = 100 * time.Microsecond
