@@ -532,9 +532,7 @@ func TestOIDCWithoutProvider(t *testing.T) {
 	v := newVisitor(t)
 	status, _, text := v.get(s.URL + "/ui/oidc/start")
 	v.expectRefusal(s, "provider-down", status, text)
-	for !s.Log.Has("identity provider does not answer") { // the check at the start would share its failure with the sign-in below
-		time.Sleep(time.Millisecond)
-	}
+	s.Log.Wait(t, "identity provider does not answer") // or the check at the start would share its failure with the sign-in below
 	p.Down(false)
 	authorize := v.start(s, "")
 	callback := p.Login(t, authorize, "1")

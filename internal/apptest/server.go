@@ -320,15 +320,43 @@ func (s *Server) Must(c Call, into any) *Response {
 
 // Log collects the log of a server.
 type Log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu    sync.Mutex
+	text  bytes.Buffer
+	added chan struct{} // closed when a line is added; nil if none waits for that
 }
 
 // Write adds a line.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.added != nil {
+		close(l.added)
+		l.added = nil
+	}
 	return l.text.Write(p)
+}
+
+// Wait returns once a line contains all parts.
+func (l *Log) Wait(t testing.TB, parts ...string) {
+	t.Helper()
+	deadline := time.NewTimer(waitLimit)
+	defer deadline.Stop()
+	for {
+		l.mu.Lock()
+		if l.added == nil {
+			l.added = make(chan struct{})
+		}
+		added := l.added
+		l.mu.Unlock()
+		if l.Has(parts...) {
+			return
+		}
+		select {
+		case <-added:
+		case <-deadline.C:
+			t.Fatalf("no line with %q in the log:\n%s", parts, l)
+		}
+	}
 }
 
 func (l *Log) String() string {

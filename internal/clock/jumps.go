@@ -18,9 +18,10 @@ const maxJumps = 16
 type Jumps struct {
 	clock Clock
 
-	mu   sync.Mutex
-	base time.Duration // wall time minus steady time at the last look
-	list []jump
+	mu    sync.Mutex
+	base  time.Duration // wall time minus steady time at the last look
+	shown time.Time     // wall time at the last look
+	list  []jump
 }
 
 type jump struct {
@@ -30,7 +31,8 @@ type jump struct {
 
 // NewJumps measures from now on.
 func NewJumps(c Clock) *Jumps {
-	return &Jumps{clock: c, base: time.Duration(c.Now().UnixNano()) - c.Steady()}
+	now := c.Now().Round(0)
+	return &Jumps{clock: c, base: time.Duration(now.UnixNano()) - c.Steady(), shown: now}
 }
 
 // Look compares the two clocks. It is called at intervals, so that small corrections do not add up to a jump.
@@ -45,7 +47,7 @@ func (j *Jumps) Look() {
 	}
 	base := time.Duration(wall.UnixNano()) - steady
 	by := base - j.base
-	j.base = base
+	j.base, j.shown = base, wall
 	switch {
 	case by > jumpTolerance:
 		j.list = append(j.list, jump{from: wall.Add(-by), by: by})
@@ -71,10 +73,17 @@ func (j *Jumps) takeBack(by time.Duration) {
 }
 
 // Since returns how far the clock was set forward after it showed t.
-func (j *Jumps) Since(t time.Time) (by time.Duration) {
+func (j *Jumps) Since(t time.Time) time.Duration { return j.Ahead(t, j.clock.Now()) }
+
+// Ahead returns how much less time has passed from t until now than the two tell, because the clock was set forward meanwhile. now is a reading of the clock
+// that the caller took before: if the clock was set back since, the jumps that this took back are in the reading all the same.
+func (j *Jumps) Ahead(t, now time.Time) (by time.Duration) {
 	j.Look()
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if early := now.Round(0).Sub(j.shown); early > jumpTolerance {
+		by = early
+	}
 	for _, jump := range j.list {
 		if !t.After(jump.from) {
 			by += jump.by

@@ -55,3 +55,24 @@ func TestJumpsOfTheRealClock(t *testing.T) {
 		t.Errorf("the clock jumped by %s", by)
 	}
 }
+
+// A time that was read before the clock was set back has the jump in it that this took back.
+func TestReadingBeforeTheClockIsSetBack(t *testing.T) {
+	start := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	hands := clock.NewManual(start)
+	jumps := clock.NewJumps(hands)
+	hands.Step(100 * 24 * time.Hour)
+	hands.Advance(time.Minute)
+	read := hands.Now()
+	if by := jumps.Ahead(start, read); by != 100*24*time.Hour {
+		t.Errorf("before it was set back: %s ahead", by)
+	}
+	hands.Step(-100 * 24 * time.Hour)
+	if by := jumps.Ahead(start, read); by != 100*24*time.Hour {
+		t.Errorf("a reading from before: %s ahead", by)
+	}
+	hands.Advance(time.Minute)
+	if by := jumps.Ahead(start, hands.Now()); by != 0 {
+		t.Errorf("a reading from afterwards: %s ahead", by)
+	}
+}

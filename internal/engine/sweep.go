@@ -82,7 +82,10 @@ func (s *sweeper) run(ctx context.Context) {
 }
 
 // now is the time that ages count to: a clock that is set forward by mistake must not delete anything.
-func (s *sweeper) now() time.Time { return s.cfg.Clock.Now().Add(-s.jumps.Since(time.Time{})) }
+func (s *sweeper) now() time.Time {
+	now := s.cfg.Clock.Now()
+	return now.Add(-s.jumps.Ahead(time.Time{}, now))
+}
 
 // rounds repeats a sweep until no expired rows are left.
 func (s *sweeper) rounds(ctx context.Context, what string, next func() store.Sweep) {

@@ -165,7 +165,7 @@ func (m *Maker) decide(t *Target, run *godwit.Run, v *godwit.Verdict, s Situatio
 	moment := godwit.Moment{Now: now, SunsetAt: sunset, Scale: m.cfg.TimeScale, Draw: m.cfg.Draw}
 	decision := godwit.Decide(t.Policy, v, &counted, moment)
 	if decision.Reason == godwit.ReasonTimeExhausted || decision.Reason == godwit.ReasonRetryAfterBudget {
-		if ahead := m.jumps.Since(counted.FirstAt); ahead > 0 { // the clock was set forward: less time has passed than it shows
+		if ahead := m.jumps.Ahead(counted.FirstAt, now); ahead > 0 { // the clock was set forward: less time has passed than it shows
 			counted.FirstAt = counted.FirstAt.Add(ahead)
 			decision = godwit.Decide(t.Policy, v, &counted, moment)
 		}
@@ -257,7 +257,7 @@ func (m *Maker) OutOfTime(t *Target, d *godwit.Delivery, now time.Time) bool {
 	}
 	start := budgetStart(t, &d.Run)
 	end := start.Add(m.cfg.TimeScale.Real(t.Policy.MaxElapsed))
-	return now.After(end) && now.After(end.Add(m.jumps.Since(start)))
+	return now.After(end) && now.After(end.Add(m.jumps.Ahead(start, now)))
 }
 
 // Expired makes the record of a delivery that is out of time: exhausted.

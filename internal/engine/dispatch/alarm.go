@@ -33,10 +33,10 @@ func (a *alarm) set(t time.Time) {
 		l.pump()
 	}
 	for {
-		now := l.d.cfg.Clock.Now()
-		timer = l.d.cfg.Clock.AfterFunc(max(t.Sub(now), 0), ring)
-		// If the clock went on before the timer was set, it would ring late by as much.
-		if l.d.cfg.Clock.Now().Sub(now) < lateRing || !timer.Stop() {
+		began := l.d.cfg.Clock.Steady()
+		timer = l.d.cfg.Clock.AfterFunc(max(t.Sub(l.d.cfg.Clock.Now()), 0), ring)
+		// If time passed before the timer was set, it would ring late by as much.
+		if l.d.cfg.Clock.Steady()-began < lateRing || !timer.Stop() {
 			break
 		}
 	}
